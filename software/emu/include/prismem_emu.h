@@ -1,0 +1,162 @@
+/**
+ * @file prismem_emu.h
+ * C interface of the host emulator.
+ *
+ * One machine a process: N hosts, each with a private non-coherent write-back cache over one shared pool, and any number
+ * of deterministic user-level threads. Programs compiled with the hooks (`prismem_hooks.h`) run on its threads unchanged.
+ * The machine sits on a memory port: *functional* (no time; `emu_run` drives it) or *RTL* (Verilated hardware drives it
+ * through the functions of `prismem_emu_dpi.h`, one clock after the other).
+ *
+ * Memory model: docs/memory_model.md. All functions return 0 or a count on success and -errno on error unless stated.
+ * Sizes are bytes, times are nanoseconds of simulated time.
+ */
+#ifndef PRISMEM_EMU_H
+#define PRISMEM_EMU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMU_LINE_BYTES 64u
+#define EMU_HOSTS_MAX 64u
+#define EMU_THREADS_MAX 256u
+/** A program reaches the pool by opening this path (or any path below it). */
+#define EMU_POOL_PATH "/prismem/pool"
+
+enum emu_port { EMU_PORT_FUNCTIONAL = 0, EMU_PORT_RTL = 1 };
+
+/** Who decides on spontaneous fills, evictions and the retirement of flushes. */
+enum emu_policy {
+  EMU_POLICY_RANDOM = 0, /**< seeded: about one step in `event_every` is a cache event */
+  EMU_POLICY_LAZY = 1,   /**< no spontaneous event; a flush retires only when something forces it */
+  EMU_POLICY_EAGER = 2,  /**< dirty lines are evicted soon after the store */
+  EMU_POLICY_WARM = 3    /**< lines that another host writes are prefetched early and kept (stale) */
+};
+
+/** What CLWB leaves behind (the manuals allow both). */
+enum emu_clwb { EMU_CLWB_MAY = 0, EMU_CLWB_KEEP = 1, EMU_CLWB_DROP = 2 };
+
+typedef struct emu_config {
+  uint32_t struct_bytes;   /**< sizeof(emu_config): refuses another version of this structure */
+  uint32_t hosts;          /**< 1 .. EMU_HOSTS_MAX */
+  uint64_t pool_bytes;     /**< size of the pool; a multiple of 2 MiB */
+  uint64_t seed;           /**< the whole run follows from it */
+  uint32_t port;           /**< enum emu_port */
+  uint32_t policy;         /**< enum emu_policy */
+  uint32_t coherent;       /**< 1: every thread runs on host 0, whichever host it names; one coherent cache */
+  uint32_t clwb;           /**< enum emu_clwb */
+  uint32_t dma_snoop;      /**< 1: DMA snoops the cache of the host that issues it (always so when coherent) */
+  uint32_t completion_posted; /**< functional port: 1 = a flush completes before the device has the line */
+  uint32_t switch_every;   /**< mean hooked accesses between forced thread switches; 0: only at blocking points */
+  uint32_t event_every;    /**< mean hooked accesses between spontaneous cache events; 0: none */
+  uint32_t detect;         /**< 1: report stale reads and lost updates */
+  uint32_t faults_max;     /**< the run stops after this many faults; at least 1 */
+  uint64_t step_limit;     /**< hooked accesses and polls after which the run is declared stuck */
+  uint32_t access_ps;      /**< RTL port: cost of one hooked access that hits, in ps */
+  uint32_t pause_ns;       /**< RTL port: cost of one PAUSE (spin hint) */
+  uint32_t jitter_ns;      /**< RTL port: seeded extra 0..jitter_ns before each memory request */
+  uint32_t outstanding_max; /**< RTL port: line requests in flight a host; at most 4096 */
+  uint64_t hpa_base;       /**< RTL port: host physical address of pool offset 0; a multiple of 2 MiB */
+} emu_config;
+
+/** Why a run ended; also the value of `emu_state`. */
+enum emu_state {
+  EMU_RUNNING = 0,
+  EMU_DONE = 1,     /**< every non-daemon thread has returned 0 */
+  EMU_FAULT = 2,    /**< the detector or the memory answered with a fault; see emu_report */
+  EMU_STUCK = 3,    /**< step_limit reached: who waits for which line is in the report */
+  EMU_DEADLOCK = 4, /**< no thread can ever run again */
+  EMU_FAILED = 5    /**< a thread returned non-zero */
+};
+
+/** Create the machine. -EEXIST when there is one, -EINVAL for a bad field (emu_error() names it). */
+int emu_create(const emu_config *cfg);
+/** Destroy the machine; idle call is harmless. */
+void emu_destroy(void);
+/** Text of the last error of this interface ("hosts: 0 is outside 1..64"); never NULL. */
+const char *emu_error(void);
+
+typedef int64_t (*emu_thread_fn)(void *arg);
+enum { EMU_THREAD_DAEMON = 1u /**< the run may end while this thread still runs */ };
+
+/** Add a thread that runs `fn(arg)` on `host`. Returns its id. A thread that returns non-zero fails the run. */
+int emu_spawn(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags);
+
+/**
+ * Add a thread whose program is an ordinary operating-system thread of the caller (a Python thread): its calls into
+ * instrumented code are carried over one at a time, and the machine stands still between them, so the run stays
+ * deterministic. Create it before the run starts; the run waits for its first call.
+ */
+int emu_spawn_external(uint32_t host, const char *name);
+/** Run `fn(args[0..7])` on the external thread `tid`; blocks the caller in real time, the machine in simulated time.
+ *  -ECANCELED when the run has ended. */
+int emu_external_call(int tid, void *fn, const int64_t args[8], int64_t *ret);
+/** The external thread ends with `status`. */
+int emu_external_exit(int tid, int64_t status);
+
+/** Functional port: run until the end; returns enum emu_state. */
+int emu_run(void);
+int emu_state(void);
+
+/** Called from a running thread: id, host, simulated ns (functional port: steps), and a hint that it is waiting. */
+int emu_self(void);
+uint32_t emu_self_host(void);
+uint64_t emu_now_ns(void);
+/** Let others run; the thread is polling. */
+void emu_yield(void);
+/** Sleep for simulated ns. */
+void emu_sleep_ns(uint64_t ns);
+/** A thread reports a failure of its own (a wrong byte, a failed check); ends the run with EMU_FAULT. `addr` may be a
+ *  pool address (its line, holders and last writer are added to the report) or NULL. */
+void emu_fail(const void *addr, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** DMA engine of the current thread's host: pool <-> any memory, without the host's cache. Asynchronous; a ticket is
+ *  positive. `dir` 0: memory to pool, 1: pool to memory. Offsets and sizes are multiples of 64. */
+int64_t emu_dma_submit(int dir, void *pool_addr, void *mem, size_t bytes);
+/** 1 complete, 0 not yet, -EINVAL unknown ticket. */
+int emu_dma_poll(int64_t ticket);
+
+/** Report of the run so far as JSON (owned by the machine, valid until the next call):
+ *  {state, state_name, now_ns, steps, switches, digest, seed, policy,
+ *   faults: [{kind: "stale_read"|"lost_update"|"stuck"|"deadlock"|"check"|"nxm"|"poison"|"thread", time_ns, message,
+ *             pool_offset, line, host, thread, function, source, other_host, other_thread, other_function, other_source}],
+ *   hosts: [{host, loads, stores, fills, prefetches, writebacks, evictions, flushes, fences, dma_lines_in,
+ *            dma_lines_out}], threads: [{tid, host, name, state, status}]}  */
+const char *emu_report(void);
+/** Write one text line for each thread switch, cache event, port transaction and fault to `path`. Call before the run. */
+int emu_log_open(const char *path);
+
+/** Read or write the device behind the caches (tests, seeding, final audits); no time passes. */
+int emu_device_read(uint64_t pool_offset, void *dst, size_t bytes);
+int emu_device_write(uint64_t pool_offset, const void *src, size_t bytes);
+
+/** RTL port: request generators beside the threads, for latency and bandwidth measurements. Lines
+ *  `first_line .. first_line + lines - 1` of the pool; data is derived from the address and checked on return. */
+typedef struct emu_traffic {
+  uint32_t struct_bytes;
+  uint32_t host;
+  uint32_t outstanding;      /**< requests kept in flight */
+  uint32_t read_permille;    /**< share of reads, 0..1000 */
+  uint32_t random;           /**< 0 linear, 1 seeded random */
+  uint32_t gap_ns;           /**< idle time after each completion (0: back to back) */
+  uint64_t first_line, lines;
+  uint64_t requests;         /**< stop after this many; 0: until the end of the run */
+} emu_traffic;
+/** Returns a generator id. The run ends when all threads and all bounded generators have ended. */
+int emu_traffic_add(const emu_traffic *t);
+
+/** RTL port: latency table from the probes of the hardware, JSON:
+ *  {read: {...}, write: {...}, dma_read, dma_write} each {count, total_ns: {min, mean, p50, p99, max},
+ *   parts_ns: {request: {...}, memory: {...}, response: {...}}, stages_ns: {<stage name>: {min, mean, p50, p99, max}}};
+ *  ports: [{host, module, read_lines, write_lines, first_ns, last_ns}]; sums_checked; sum_errors. */
+const char *emu_latency_report(void);
+/** Forget the latencies and port counts so far (after a warm-up). */
+void emu_latency_reset(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

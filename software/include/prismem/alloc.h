@@ -1,0 +1,29 @@
+/**
+ * @file alloc.h
+ * Allocator: a global chunk bitmap in the pool, size-class free lists of the node in DRAM over the chunks that it owns.
+ */
+#ifndef PRISMEM_ALLOC_H
+#define PRISMEM_ALLOC_H
+
+#include "pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Allocate `bytes` (rounded up to whole lines, a power-of-two class up to a chunk, or a run of chunks); *offset gets the
+ *  place. Contents are undefined. -ENOMEM, -EINVAL for 0 bytes. */
+int pm_alloc(pm_pool *pool, uint64_t bytes, uint64_t *offset);
+/** Free what pm_alloc of any node returned. -EINVAL: not the start of a live allocation (double free included). */
+int pm_free(pm_pool *pool, uint64_t offset);
+
+typedef struct pm_alloc_info {
+  uint64_t chunks_total, chunks_used, chunks_own;
+  uint64_t bytes_live, bytes_free_in_own_chunks;
+} pm_alloc_info;
+int pm_alloc_stat(pm_pool *pool, pm_alloc_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,39 @@
+/**
+ * @file dma.h
+ * Payload transfers that bypass the CPU caches.
+ *
+ * A provider moves the bytes: a device engine when the program is linked with one (`pm_dma_provider`, below: the emulated
+ * host has one), else streaming stores and a fence. Offsets and sizes are multiples of 64 bytes.
+ */
+#ifndef PRISMEM_DMA_H
+#define PRISMEM_DMA_H
+
+#include "pool.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int64_t pm_ticket;
+
+/** Start a transfer: memory -> pool, pool -> memory. Returns a positive ticket or -errno. The target's lines must not be
+ *  dirty in this node's cache: they are acquired first. */
+pm_ticket pm_dma_write(pm_pool *pool, uint64_t offset, const void *src, size_t bytes);
+pm_ticket pm_dma_read(pm_pool *pool, uint64_t offset, void *dst, size_t bytes);
+/** 1 complete (the device has every line), 0 not yet, -errno. */
+int pm_dma_poll(pm_pool *pool, pm_ticket ticket);
+/** Wait for it. */
+int pm_dma_wait(pm_pool *pool, pm_ticket ticket);
+
+/** A DMA engine of the platform. dir 0: memory to pool, 1: pool to memory. */
+typedef struct pm_dma_engine {
+  int64_t (*submit)(int dir, void *pool_addr, void *mem, size_t bytes);
+  int (*poll)(int64_t ticket);
+} pm_dma_engine;
+/** Weak symbol: a platform that has an engine defines it. */
+const pm_dma_engine *pm_dma_provider(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/**
+ * @file prismem.h
+ * All of libprismem.
+ */
+#ifndef PRISMEM_PRISMEM_H
+#define PRISMEM_PRISMEM_H
+
+#include "alloc.h"
+#include "digest.h"
+#include "dma.h"
+#include "index.h"
+#include "lock.h"
+#include "object.h"
+#include "pool.h"
+#include "rendezvous.h"
+#include "verbs.h"
+
+#endif
