@@ -1,0 +1,62 @@
+# The commands of prismem. Everything real is done by the `prismem` command and by software/Makefile; this file prepares the
+# environment on first use and passes variables on. Generated files go to build/ and .venv/ alone.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+READY := .venv/ready
+PYTEST_WORKERS ?= 2
+PYTEST_FLAGS ?=
+# Variables of `make sim` reach the command as options only; left in the environment they would switch cocotb as well.
+SIM_OPTIONS = $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(MODULES),--modules '$(MODULES)') \
+  $(if $(PROFILE),--profile '$(PROFILE)') $(if $(PORT),--port '$(PORT)') $(if $(SEED),--seed '$(SEED)') \
+  $(if $(POLICY),--policy '$(POLICY)') $(if $(TRACE),--opt 'trace=$(TRACE)') $(if $(MUTANT),--mutant '$(MUTANT)') \
+  $(if $(filter 1,$(WAVES)),--waves) $(if $(filter 1,$(COHERENT)),--coherent) $(if $(filter 1,$(LOG)),--log) \
+  $(if $(SET),--set '$(SET)') $(foreach option,$(OPTS),--opt '$(option)')
+unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG SET OPTS
+
+.PHONY: help demo test sim regress bench lint format doctor software clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  make sim TEST=kv_share HOSTS=4 MODULES=4 PROFILE=pfma PORT=rtl|functional SEED=7 WAVES=1"
+	@echo "           TRACE=file.jsonl MUTANT=name|help COHERENT=1 LOG=1 SET='path.fibre_length=15 m' OPTS='name=value ...'"
+
+$(READY): requirements.lock pyproject.toml src/bootstrap.sh
+	@src/bootstrap.sh
+
+software: ## build the C library and the host emulator
+	@$(MAKE) -s -C software all
+
+demo: $(READY) ## hosts share KV blocks through the RTL, every byte checked; then one flush is removed and caught
+	@$(BIN)/prismem demo
+
+sim: $(READY) ## one simulation: TEST= HOSTS= MODULES= PROFILE= PORT= SEED= WAVES= ...
+	@$(BIN)/prismem sim $(if $(TEST),'$(TEST)') $(SIM_OPTIONS)
+
+test: $(READY) ## the regression that passes on a clean checkout
+	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not regress" $(PYTEST_FLAGS)
+
+regress: $(READY) ## everything, the long tests too
+	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_FLAGS)
+
+bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> build/bench/result.json
+	@$(BIN)/prismem bench
+
+lint: $(READY) ## ruff, mypy, verible, verilator --lint-only -Wall, clang-format
+	@$(BIN)/prismem lint
+
+format: $(READY) ## let ruff and clang-format rewrite the sources
+	@$(BIN)/prismem lint --fix
+
+doctor: $(READY) ## tools found, versions, what is missing and the command that installs it
+	@$(BIN)/prismem doctor
+
+clean: ## remove build/
+	@rm -rf build
+
+distclean: clean ## remove build/ and .venv/
+	@rm -rf .venv

@@ -1,0 +1,321 @@
+"""Profiles: one TOML file describes one machine; this module turns it into typed, frozen objects.
+
+From a profile follow the structural parameters of the RTL (`parameters`), the delays and rates that the bench reads at
+time 0 (`straps`), and the input of the latency and bandwidth models. Every number carries its unit and its source.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+
+from prismem.errors import MisuseError, ProfileError
+from prismem.models.quantity import Count, Length, Quantity, Rate, Size, Time
+from prismem.paths import PROFILES, relative
+
+WAYS = (1, 2, 4, 8, 16)
+GRANULARITIES_B = tuple(256 << i for i in range(7))
+MIB = 1 << 20
+
+
+def _within(low: int, high: int) -> AfterValidator:
+    def check(quantity: Quantity) -> Quantity:
+        if not low <= quantity.canonical <= high:
+            raise ValueError(f"{quantity} is outside {low}..{high} {quantity.CANONICAL}".removesuffix(" 1") + "; choose a value inside")
+        return quantity
+
+    return AfterValidator(check)
+
+
+def _one_of(choices: tuple[int, ...]) -> AfterValidator:
+    def check(quantity: Quantity) -> Quantity:
+        if quantity.canonical not in choices:
+            raise ValueError(f"{quantity} is not possible; use one of {', '.join(map(str, choices))}")
+        return quantity
+
+    return AfterValidator(check)
+
+
+Delay = Annotated[Time, _within(0, 100_000)]
+Interval = Annotated[Time, _within(100, 1_000_000)]
+Speed = Annotated[Rate, _within(1, 65_535)]
+Fibre = Annotated[Length, _within(0, 5_000)]
+FrameSize = Annotated[Size, _within(1, 4_096)]
+Few = Annotated[Count, _within(1, 16)]
+Many = Annotated[Count, _within(1, 65_536)]
+PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
+
+
+class Section(BaseModel):
+    """A table of a profile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rack(Section):
+    """How many of each there are at most."""
+
+    hosts: Few
+    modules: Few
+
+
+class Cxl(Section):
+    """Link between a host's port and its NIC, each direction."""
+
+    request_time: Delay
+    response_time: Delay
+    rate: Speed
+
+
+class Nic(Section):
+    """Host adapter."""
+
+    decode_time: Delay
+    tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048, 4096))]
+    queue_depth: PowerOf2
+
+
+class Lightpath(Section):
+    """Lightpath between one adapter and one module, each direction."""
+
+    rate: Speed
+    phy_time: Delay
+    fibre_length: Fibre
+    credits: Annotated[Count, _within(1, 1_024)]
+
+
+class Frame(Section):
+    """Bytes on the lightpath, data included."""
+
+    read_request: FrameSize
+    write_request: FrameSize
+    read_response: FrameSize
+    write_response: FrameSize
+
+
+class Module(Section):
+    """Memory module without its media."""
+
+    port_time: Delay
+    return_time: Delay
+    capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
+
+
+class Hbm(Section):
+    """HBM front of a module: a write-through cache."""
+
+    cas_time: Delay
+    row_to_column_time: Delay
+    precharge_time: Delay
+    commit_time: Delay
+    idle_close_time: Delay
+    refresh_interval: Interval
+    refresh_time: Delay
+    rate: Speed
+    channels: PowerOf2
+    banks: PowerOf2
+    sets: PowerOf2
+    ways: PowerOf2
+    sector_lines: PowerOf2
+
+
+class Ddr(Section):
+    """DDR5 behind the HBM front."""
+
+    cas_time: Delay
+    row_to_column_time: Delay
+    precharge_time: Delay
+    refresh_interval: Interval
+    refresh_time: Delay
+    rate: Speed
+    channels: PowerOf2
+    banks: PowerOf2
+
+
+class Hdm(Section):
+    """The decoder that maps the pool: `window` bytes of every module, interleaved."""
+
+    base: Annotated[Size, _within(0, 1 << 51)]
+    window: Annotated[Size, _within(2 * MIB, 2 << 40)]
+    ways: Annotated[Count, _one_of(WAYS)]
+    granularity: Annotated[Size, _one_of(GRANULARITIES_B)]
+
+
+class Profile(Section):
+    """One machine. `load` is the way in."""
+
+    name: str
+    description: str
+    rack: Rack
+    cxl: Cxl
+    nic: Nic
+    path: Lightpath
+    frame: Frame
+    module: Module
+    hbm: Hbm
+    ddr: Ddr
+    hdm: Hdm
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.hdm.window.canonical > self.module.capacity.canonical:
+            raise ValueError(
+                f"hdm.window: {self.hdm.window} is more than module.capacity {self.module.capacity}; lower the window"
+            )
+        if self.hdm.base.canonical % (256 * MIB) or self.hdm.window.canonical % (2 * MIB):
+            raise ValueError(
+                f"hdm.base {self.hdm.base}, hdm.window {self.hdm.window}: not aligned; use multiples of 256 MiB and 2 MiB"
+            )
+        for name in ("hbm", "ddr"):
+            media: Hbm | Ddr = getattr(self, name)
+            if media.refresh_time.canonical >= media.refresh_interval.canonical:
+                raise ValueError(
+                    f"{name}.refresh_time: {media.refresh_time} is not below {name}.refresh_interval "
+                    f"{media.refresh_interval}; the memory would never serve"
+                )
+        return self
+
+    def check_size(self, hosts: int, modules: int) -> None:
+        """Raise MisuseError unless a machine of this size can be built from the profile."""
+        for field, value, quantity in (("HOSTS", hosts, self.rack.hosts), ("MODULES", modules, self.rack.modules)):
+            if not 1 <= value <= quantity.canonical:
+                raise MisuseError(
+                    f"{field}: {value} is outside 1..{quantity.canonical}, what profile '{self.name}' has; "
+                    "choose fewer or another profile"
+                )
+        if modules not in WAYS:
+            raise MisuseError(f"MODULES: {modules} cannot be interleaved; use one of {', '.join(map(str, WAYS))}")
+
+    def hdm_ways(self, modules: int) -> int:
+        """Interleave of a machine with `modules` modules: that of the profile, as far as there are modules."""
+        return min(self.hdm.ways.canonical, modules)
+
+    def hdm_bytes(self, modules: int) -> int:
+        """Size of the pool in host addresses."""
+        return self.hdm.window.canonical * self.hdm_ways(modules)
+
+    def parameters(self, hosts: int, modules: int) -> dict[str, int]:
+        """Structural parameters of the bench: what a build is made for."""
+        self.check_size(hosts, modules)
+        return {
+            "Hosts": hosts,
+            "Modules": modules,
+            "NicTags": self.nic.tags.canonical,
+            "PathQueueDepth": self.nic.queue_depth.canonical,
+            "HbmChannels": self.hbm.channels.canonical,
+            "HbmBanks": self.hbm.banks.canonical,
+            "HbmSets": self.hbm.sets.canonical,
+            "HbmWays": self.hbm.ways.canonical,
+            "HbmSectorLines": self.hbm.sector_lines.canonical,
+            "DdrChannels": self.ddr.channels.canonical,
+            "DdrBanks": self.ddr.banks.canonical,
+        }
+
+    def straps(self, modules: int | None = None) -> dict[str, int]:
+        """Delays, rates and the decoder as the bench reads them at time 0; `_b16` is 1/16 byte a nanosecond."""
+        count = self.rack.modules.canonical if modules is None else modules
+        quantities: dict[str, Quantity] = {
+            "cxl_req_ns": self.cxl.request_time,
+            "cxl_rsp_ns": self.cxl.response_time,
+            "cxl_rate_b16": self.cxl.rate,
+            "nic_decode_ns": self.nic.decode_time,
+            "path_rate_b16": self.path.rate,
+            "path_phy_ns": self.path.phy_time,
+            "path_flight_ns": self.path.fibre_length,
+            "path_credits": self.path.credits,
+            "frame_rd_req_b": self.frame.read_request,
+            "frame_wr_req_b": self.frame.write_request,
+            "frame_rd_rsp_b": self.frame.read_response,
+            "frame_wr_rsp_b": self.frame.write_response,
+            "mem_port_ns": self.module.port_time,
+            "mem_return_ns": self.module.return_time,
+            "hbm_cas_ns": self.hbm.cas_time,
+            "hbm_rcd_ns": self.hbm.row_to_column_time,
+            "hbm_rp_ns": self.hbm.precharge_time,
+            "hbm_commit_ns": self.hbm.commit_time,
+            "hbm_rate_b16": self.hbm.rate,
+            "hbm_idle_close_ns": self.hbm.idle_close_time,
+            "hbm_refi_ns": self.hbm.refresh_interval,
+            "hbm_rfc_ns": self.hbm.refresh_time,
+            "ddr_cas_ns": self.ddr.cas_time,
+            "ddr_rcd_ns": self.ddr.row_to_column_time,
+            "ddr_rp_ns": self.ddr.precharge_time,
+            "ddr_rate_b16": self.ddr.rate,
+            "ddr_refi_ns": self.ddr.refresh_interval,
+            "ddr_rfc_ns": self.ddr.refresh_time,
+            "hdm_base": self.hdm.base,
+            "hdm_gran_b": self.hdm.granularity,
+        }
+        straps = {name: quantity.canonical for name, quantity in quantities.items()}
+        straps["hdm_size_mib"] = self.hdm_bytes(count) // MIB
+        straps["hdm_ways"] = self.hdm_ways(count)
+        straps["module_mib"] = self.module.capacity.canonical // MIB
+        return straps
+
+
+def names() -> list[str]:
+    """Names of the profiles of the checkout."""
+    return sorted(path.stem for path in PROFILES.glob("*.toml"))
+
+
+def load(name_or_path: str, overrides: Iterable[str] = ()) -> Profile:
+    """The profile of that name (or at that path, when it ends in .toml) with `key=value unit` overrides applied.
+
+    Raises ProfileError that names the file, the key, the value and the cure.
+    """
+    path = Path(name_or_path) if name_or_path.endswith(".toml") else PROFILES / f"{name_or_path}.toml"
+    label = relative(path)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ProfileError(f"PROFILE: '{name_or_path}' is unknown; the profiles are {', '.join(names())}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ProfileError(f"{label}: not TOML: {error}; mend the file") from None
+    for override in overrides:
+        _apply(raw, override)
+    try:
+        return Profile.model_validate(raw)
+    except ValidationError as error:
+        raise ProfileError(f"{label}: {_first_problem(raw, error)}") from None
+
+
+def _apply(raw: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    section, _, field = key.strip().partition(".")
+    if not equals or not field:
+        raise ProfileError(f"--set {override}: not of the form section.key=value; for example path.fibre_length='15 m'")
+    table = raw.get(section)
+    if not isinstance(table, dict) or field not in table:
+        known = sorted(f"{s}.{k}" for s, t in raw.items() if isinstance(t, dict) for k in t)
+        raise ProfileError(f"--set {override}: unknown key '{key}'; the keys are {', '.join(known)}")
+    try:
+        table[field] = Quantity.parse(text)
+    except ValueError:
+        raise ProfileError(f"--set {override}: '{text}' is not a number with a unit; for example '15 m'") from None
+
+
+def _first_problem(raw: dict[str, Any], error: ValidationError) -> str:
+    """One line for the first problem: key, value, cure."""
+    first = error.errors(include_url=False)[0]
+    # Keys that are plain names of the file; pydantic adds the branch of a union ("int") that is of no use to a reader.
+    loc = [str(part) for part in first["loc"] if part not in ("int", "float")]
+    key = ".".join(loc) or "profile"
+    match first["type"]:
+        case "extra_forbidden":
+            where = raw
+            for part in loc[:-1]:
+                where = where[part]
+            model: type[BaseModel] = Profile
+            for part in loc[:-1]:
+                annotation = model.model_fields[part].annotation
+                assert isinstance(annotation, type)
+                model = annotation
+            return f"{key}: unknown key; the keys here are {', '.join(model.model_fields)}"
+        case "missing":
+            return f'{key}: missing; add it, for example {{ value = 1, unit = "ns", source = "..." }}'
+        case "value_error":
+            return f"{key}: {first['ctx']['error']}"
+        case _:
+            return f"{key}: {first['input']!r}: {first['msg'].lower()}; write {{ value, unit, source }}"

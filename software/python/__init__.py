@@ -1,0 +1,1 @@
+"""Python bindings of the C library and of the host emulator."""

@@ -1,0 +1,306 @@
+"""The host emulator from Python: a thin, typed layer over software/emu/include/prismem_emu.h.
+
+There is one machine a process. On the functional port `Machine.run` drives it; on the RTL port the Verilated bench does,
+through the same shared library, and Python only prepares and reads results.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from prismem.errors import PrismemError
+from prismem.paths import EMULATOR_LIBRARY, relative
+
+LINE_BYTES = 64
+POOL_PATH = "/prismem/pool"
+EXTERNAL_ARGS = 8
+THREAD_DAEMON = 1
+
+
+class Port(IntEnum):
+    """What the machine sits on."""
+
+    FUNCTIONAL = 0
+    RTL = 1
+
+
+class Policy(IntEnum):
+    """Who decides on spontaneous fills, evictions and the retirement of flushes."""
+
+    RANDOM = 0
+    LAZY = 1
+    EAGER = 2
+    WARM = 3
+
+
+class Clwb(IntEnum):
+    """What CLWB leaves behind."""
+
+    MAY = 0
+    KEEP = 1
+    DROP = 2
+
+
+class State(IntEnum):
+    """Why a run ended."""
+
+    RUNNING = 0
+    DONE = 1
+    FAULT = 2
+    STUCK = 3
+    DEADLOCK = 4
+    FAILED = 5
+
+
+class EmuError(PrismemError):
+    """A call of the emulator failed; `errno` is its error number."""
+
+    def __init__(self, call: str, number: int, text: str) -> None:
+        name = errno.errorcode.get(number, str(number))
+        super().__init__(f"{call}: {name}: {text or os.strerror(number)}")
+        self.errno = number
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineConfig:
+    """Fields of `struct emu_config`, in its order; the header says what each means."""
+
+    hosts: int
+    pool_bytes: int = 64 << 20
+    seed: int = 1
+    port: Port = Port.FUNCTIONAL
+    policy: Policy = Policy.RANDOM
+    coherent: bool = False
+    clwb: Clwb = Clwb.MAY
+    dma_snoop: bool = False
+    completion_posted: bool = False
+    switch_every: int = 50
+    event_every: int = 100
+    detect: bool = True
+    faults_max: int = 1
+    step_limit: int = 2_000_000_000
+    access_ps: int = 500
+    pause_ns: int = 40
+    jitter_ns: int = 0
+    outstanding_max: int = 256
+    hpa_base: int = 0
+
+
+_U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
+_WIDE = {"pool_bytes", "seed", "step_limit", "hpa_base"}
+
+
+class _CConfig(ctypes.Structure):
+    _fields_ = [  # noqa: RUF012 (ctypes wants it so)
+        ("struct_bytes", _U32),
+        *((field.name, _U64 if field.name in _WIDE else _U32) for field in fields(MachineConfig)),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """A request generator: fields of `struct emu_traffic`, in its order."""
+
+    host: int
+    outstanding: int = 1
+    read_permille: int = 1000
+    random: bool = False
+    gap_ns: int = 0
+    first_line: int = 0
+    lines: int = 1
+    requests: int = 0
+
+
+class _CTraffic(ctypes.Structure):
+    _fields_ = [  # noqa: RUF012 (ctypes wants it so)
+        ("struct_bytes", _U32),
+        *((f.name, _U64 if f.name in {"first_line", "lines", "requests"} else _U32) for f in fields(Traffic)),
+    ]
+
+
+_I64, _INT, _STR, _PTR, _SIZE = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "emu_create": (_INT, [ctypes.POINTER(_CConfig)]),
+    "emu_destroy": (None, []),
+    "emu_error": (_STR, []),
+    "emu_spawn": (_INT, [_U32, _STR, _PTR, _PTR, _U32]),
+    "emu_spawn_external": (_INT, [_U32, _STR]),
+    "emu_external_call": (_INT, [_INT, _PTR, ctypes.POINTER(_I64), ctypes.POINTER(_I64)]),
+    "emu_external_exit": (_INT, [_INT, _I64]),
+    "emu_run": (_INT, []),
+    "emu_state": (_INT, []),
+    "emu_report": (_STR, []),
+    "emu_log_open": (_INT, [_STR]),
+    "emu_device_read": (_INT, [_U64, _PTR, _SIZE]),
+    "emu_device_write": (_INT, [_U64, _PTR, _SIZE]),
+    "emu_traffic_add": (_INT, [ctypes.POINTER(_CTraffic)]),
+    "emu_latency_report": (_STR, []),
+    "emu_latency_reset": (None, []),
+}
+
+
+def load_library(path: Path = EMULATOR_LIBRARY) -> ctypes.CDLL:
+    """The emulator's library with argument types set. Global symbols: instrumented libraries resolve against it."""
+    if not path.exists():
+        raise PrismemError(f"{relative(path)} is not built; run 'make software'")
+    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def address_of(function: Any) -> int:
+    """Address of a function of a ctypes library (or an address as it is)."""
+    if isinstance(function, int):
+        return function
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if address is None:
+        raise ValueError("the function's address is NULL")
+    return address
+
+
+class Machine:
+    """The machine of this process. Use as a context manager; a second one at the same time is an EmuError (EEXIST)."""
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self._library = load_library()
+        self._kept: list[Any] = []  # arguments of threads live as long as the machine
+        raw = _CConfig(struct_bytes=ctypes.sizeof(_CConfig))
+        for field in fields(config):
+            setattr(raw, field.name, int(getattr(config, field.name)))
+        self._check("emu_create", self._library.emu_create(ctypes.byref(raw)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Destroy the machine; harmless when done twice."""
+        self._library.emu_destroy()
+
+    def _check(self, call: str, result: int) -> int:
+        if result < 0:
+            raise EmuError(call, -result, self._library.emu_error().decode())
+        return result
+
+    def spawn(self, host: int, name: str, function: Any, argument: Any = None, *, daemon: bool = False) -> int:
+        """Add a thread that runs a C function `int64_t f(void *)`; `argument` is None, an address or a ctypes object."""
+        pointer = argument if argument is None or isinstance(argument, int) else ctypes.addressof(argument)
+        self._kept.append((function, argument))
+        flags = THREAD_DAEMON if daemon else 0
+        tid = self._library.emu_spawn(host, name.encode(), address_of(function), pointer, flags)
+        return self._check("emu_spawn", tid)
+
+    def spawn_external(self, host: int, name: str) -> int:
+        """Add a thread whose program runs on an operating-system thread of the caller; see `external_host`."""
+        return self._check("emu_spawn_external", self._library.emu_spawn_external(host, name.encode()))
+
+    def external_call(self, tid: int, function: Any, args: Sequence[int] = ()) -> int:
+        """Run `function(args)` on external thread `tid`; blocks this thread, the machine in simulated time."""
+        if len(args) > EXTERNAL_ARGS:
+            raise ValueError(f"{len(args)} arguments: an external call carries {EXTERNAL_ARGS} at most")
+        raw = (_I64 * EXTERNAL_ARGS)(*args)
+        result = _I64()
+        code = self._library.emu_external_call(tid, address_of(function), raw, ctypes.byref(result))
+        self._check("emu_external_call", code)
+        return result.value
+
+    def external_exit(self, tid: int, status: int = 0) -> None:
+        """End external thread `tid`."""
+        self._check("emu_external_exit", self._library.emu_external_exit(tid, status))
+
+    def run(self) -> State:
+        """Functional port: run until the end."""
+        return State(self._check("emu_run", self._library.emu_run()))
+
+    def state(self) -> State:
+        """State now."""
+        return State(self._library.emu_state())
+
+    def report(self) -> dict[str, Any]:
+        """The run so far: state, faults, counters of hosts and threads (keys in the header)."""
+        return dict(json.loads(self._library.emu_report()))
+
+    def latency_report(self) -> dict[str, Any]:
+        """RTL port: latencies by stage and lines by port, from the probes (keys in the header)."""
+        return dict(json.loads(self._library.emu_latency_report()))
+
+    def latency_reset(self) -> None:
+        """Forget latencies and port counts so far."""
+        self._library.emu_latency_reset()
+
+    def traffic_add(self, traffic: Traffic) -> int:
+        """RTL port: add a request generator; returns its id."""
+        raw = _CTraffic(struct_bytes=ctypes.sizeof(_CTraffic))
+        for field in fields(traffic):
+            setattr(raw, field.name, int(getattr(traffic, field.name)))
+        return self._check("emu_traffic_add", self._library.emu_traffic_add(ctypes.byref(raw)))
+
+    def log_open(self, path: Path) -> None:
+        """Write one line for each switch, cache event, transaction and fault to `path`; before the run."""
+        self._check("emu_log_open", self._library.emu_log_open(os.fsencode(path)))
+
+    def device_read(self, offset: int, count: int) -> bytes:
+        """`count` bytes of the device at pool `offset`, behind the caches; no time passes."""
+        buffer = ctypes.create_string_buffer(count)
+        self._check("emu_device_read", self._library.emu_device_read(offset, buffer, count))
+        return buffer.raw
+
+    def device_write(self, offset: int, data: bytes) -> None:
+        """Write to the device behind the caches; no time passes."""
+        self._check("emu_device_write", self._library.emu_device_write(offset, data, len(data)))
+
+
+class ExternalHost:
+    """Python code as a host: `call` carries a C call over to the emulated host and returns its result."""
+
+    def __init__(self, machine: Machine, host: int, name: str) -> None:
+        self.host = host
+        self.error: BaseException | None = None
+        self._machine = machine
+        self._tid = machine.spawn_external(host, name)
+        self._thread: threading.Thread | None = None
+
+    def call(self, function: Any, args: Sequence[int] = ()) -> int:
+        """Run a C function of an instrumented library on this host, in simulated time."""
+        return self._machine.external_call(self._tid, function, args)
+
+    def _start(self, program: Callable[["ExternalHost"], None]) -> None:
+        def body() -> None:
+            try:
+                program(self)
+            except BaseException as error:  # carried to the thread that waits in `join`
+                self.error = error
+            if self._machine.state() is State.RUNNING:
+                self._machine.external_exit(self._tid, 1 if self.error else 0)
+
+        self._thread = threading.Thread(target=body, name=f"host{self.host}", daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the program after the run has ended; raises what it raised."""
+        assert self._thread is not None
+        self._thread.join()
+        if self.error is not None and not (isinstance(self.error, EmuError) and self.error.errno == errno.ECANCELED):
+            raise self.error
+
+
+def external_host(machine: Machine, host: int, program: Callable[[ExternalHost], None], name: str = "") -> ExternalHost:
+    """Run `program(external_host)` as a thread of `host`; call before the run starts, `join` after it has ended."""
+    external = ExternalHost(machine, host, name or f"python{host}")
+    external._start(program)
+    return external

@@ -1,0 +1,1 @@
+"""The `prismem` command."""

@@ -1,0 +1,1 @@
+"""Everything that runs inside or drives a simulation."""

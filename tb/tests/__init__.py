@@ -1,0 +1,1 @@
+"""Jobs: what a simulation does. One job a module; the registry finds them."""
