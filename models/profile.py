@@ -23,7 +23,8 @@ MIB = 1 << 20
 def _within(low: int, high: int) -> AfterValidator:
     def check(quantity: Quantity) -> Quantity:
         if not low <= quantity.canonical <= high:
-            raise ValueError(f"{quantity} is outside {low}..{high} {quantity.CANONICAL}".removesuffix(" 1") + "; choose a value inside")
+            limits = f"{low}..{high} {quantity.CANONICAL}".removesuffix(" 1")
+            raise ValueError(f"{quantity} is outside {limits}; choose a value inside")
         return quantity
 
     return AfterValidator(check)
@@ -166,7 +167,8 @@ class Profile(Section):
             )
         if self.hdm.base.canonical % (256 * MIB) or self.hdm.window.canonical % (2 * MIB):
             raise ValueError(
-                f"hdm.base {self.hdm.base}, hdm.window {self.hdm.window}: not aligned; use multiples of 256 MiB and 2 MiB"
+                f"hdm.base {self.hdm.base}, hdm.window {self.hdm.window}: not aligned; "
+                "use multiples of 256 MiB and 2 MiB"
             )
         for name in ("hbm", "ddr"):
             media: Hbm | Ddr = getattr(self, name)

@@ -1,8 +1,8 @@
 """Numbers with units: what a profile is made of.
 
-A quantity is written as `{ value = 5, unit = "m", source = "..." }`. Each dimension has one canonical integer unit that the
-RTL counts in, and conversion is exact: a value that is not a whole number of canonical units is an error, never rounded,
-because a rounded rate or delay would make the measured system another one than the profile says.
+A quantity is written as `{ value = 5, unit = "m", source = "..." }`. Each dimension has one canonical integer unit that
+the RTL counts in, and conversion is exact: a value that is not a whole number of canonical units is an error, never
+rounded, because a rounded rate or delay would make the measured system another one than the profile says.
 """
 
 from fractions import Fraction

@@ -1,7 +1,7 @@
 """The host emulator from Python: a thin, typed layer over software/emu/include/prismem_emu.h.
 
-There is one machine a process. On the functional port `Machine.run` drives it; on the RTL port the Verilated bench does,
-through the same shared library, and Python only prepares and reads results.
+There is one machine a process. On the functional port `Machine.run` drives it; on the RTL port the Verilated bench
+does, through the same shared library, and Python only prepares and reads results.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from prismem.errors import PrismemError
-from prismem.paths import EMULATOR_LIBRARY, relative
+from prismem.paths import relative, software_library
 
 LINE_BYTES = 64
 POOL_PATH = "/prismem/pool"
@@ -99,7 +99,7 @@ _WIDE = {"pool_bytes", "seed", "step_limit", "hpa_base"}
 
 
 class _CConfig(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012 (ctypes wants it so)
+    _fields_ = [
         ("struct_bytes", _U32),
         *((field.name, _U64 if field.name in _WIDE else _U32) for field in fields(MachineConfig)),
     ]
@@ -120,7 +120,7 @@ class Traffic:
 
 
 class _CTraffic(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012 (ctypes wants it so)
+    _fields_ = [
         ("struct_bytes", _U32),
         *((f.name, _U64 if f.name in {"first_line", "lines", "requests"} else _U32) for f in fields(Traffic)),
     ]
@@ -147,8 +147,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def load_library(path: Path = EMULATOR_LIBRARY) -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
     """The emulator's library with argument types set. Global symbols: instrumented libraries resolve against it."""
+    path = software_library("prismem_emu")
     if not path.exists():
         raise PrismemError(f"{relative(path)} is not built; run 'make software'")
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
@@ -198,7 +199,7 @@ class Machine:
         return result
 
     def spawn(self, host: int, name: str, function: Any, argument: Any = None, *, daemon: bool = False) -> int:
-        """Add a thread that runs a C function `int64_t f(void *)`; `argument` is None, an address or a ctypes object."""
+        """Add a thread that runs the C function `int64_t f(void *)`; `argument`: None, an address or a ctypes object."""
         pointer = argument if argument is None or isinstance(argument, int) else ctypes.addressof(argument)
         self._kept.append((function, argument))
         flags = THREAD_DAEMON if daemon else 0

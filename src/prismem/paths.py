@@ -12,11 +12,15 @@ BUILD = ROOT / "build"
 BUILD_RUN = BUILD / "run"
 BUILD_SW = BUILD / "sw"
 BUILD_VERILATOR = BUILD / "verilator"
-EMULATOR_LIBRARY = BUILD_SW / "libprismem_emu.so"
+
+
+def software_library(name: str) -> Path:
+    """Where software/Makefile puts lib<name>.so."""
+    return BUILD_SW / f"lib{name}.so"
 
 
 def relative(path: Path) -> str:
-    """`path` as text relative to the checkout when it lies in it, for messages and results that must not name machines."""
+    """`path` as text, relative to the checkout if inside: messages and results must not name machines."""
     try:
         return str(path.relative_to(ROOT))
     except ValueError:
