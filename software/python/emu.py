@@ -199,7 +199,7 @@ class Machine:
         return result
 
     def spawn(self, host: int, name: str, function: Any, argument: Any = None, *, daemon: bool = False) -> int:
-        """Add a thread that runs the C function `int64_t f(void *)`; `argument`: None, an address or a ctypes object."""
+        """Add a thread that runs C `int64_t f(void *)`; `argument` is None, an address or a ctypes object."""
         pointer = argument if argument is None or isinstance(argument, int) else ctypes.addressof(argument)
         self._kept.append((function, argument))
         flags = THREAD_DAEMON if daemon else 0

@@ -1,0 +1,1 @@
+"""Builds and runs simulations: one way for make, pytest and benchmarks."""

@@ -1,0 +1,128 @@
+"""Builds that a run needs: the libraries of software/ and the Verilated bench.
+
+A Verilated build is cached under a hash of all that it is made from, so processes that want the same one share it; the
+first holds a file lock while it builds. Delays and rates are no part of a build: the bench reads them at time 0.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb_tools.config
+
+from prismem.errors import PrismemError
+from prismem.paths import BENCH_HDL, BUILD_SW, BUILD_VERILATOR, ROOT, RTL, SOFTWARE, relative
+from prismem.tb.runner.files import locked
+from prismem.tb.runner.result import tail
+from prismem.tb.runner.toolchain import clean_environment, find_verilator, fst_possible, tool_versions
+from prismem.tb.runner.verilator import BUILD_JOBS_MAX, VerilatorRunner, cocotb_environment
+
+TOP = "tb_appliance"
+BENCH_PORTS = Path(__file__).resolve().with_name("bench_ports.vlt")
+BASE_ARGS = ["--assert", "-O3", "-Wno-fatal"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """A finished Verilated build."""
+
+    directory: Path
+    wave_file: str | None  # name that a run gives its wave file; None: built without
+
+
+def progress(text: str) -> None:
+    """One line for a person who waits; nothing when no terminal looks."""
+    if sys.stderr.isatty():
+        print(f"prismem: {text}", file=sys.stderr)
+
+
+def build_software() -> None:
+    """Bring the libraries in build/sw up to date."""
+    command = ["make", "-s", "-C", str(SOFTWARE), f"-j{BUILD_JOBS_MAX}", "all"]
+    done = subprocess.run(
+        command, env=clean_environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        raise PrismemError("software: 'make software' failed:\n" + "\n".join(lines[-30:]))
+
+
+def hdl_sources() -> list[Path]:
+    """SystemVerilog of the hardware and the bench, packages first and each after those that it uses, then waivers."""
+    files = sorted(path for folder in (RTL, BENCH_HDL) for path in folder.rglob("*.sv"))
+    packages = {path.stem: path for path in files if path.stem.endswith("_pkg")}
+    ordered: dict[str, Path] = {}
+
+    def visit(name: str, chain: tuple[str, ...] = ()) -> None:
+        if name in chain:
+            raise PrismemError(f"packages use each other in a circle: {' -> '.join((*chain, name))}")
+        if name in ordered:
+            return
+        for used in re.findall(r"\b(\w+_pkg)::", packages[name].read_text(encoding="utf-8")):
+            if used in packages and used != name:
+                visit(used, (*chain, name))
+        ordered[name] = packages[name]
+
+    for name in packages:
+        visit(name)
+    rest = [path for path in files if path.stem not in packages]
+    waivers = sorted(path for folder in (RTL, BENCH_HDL) for path in folder.rglob("*.vlt"))
+    return [*waivers, *ordered.values(), *rest]
+
+
+def build_key(sources: Sequence[Path], parameters: Mapping[str, int], arguments: Sequence[str]) -> str:
+    """Hash of everything that a Verilated build is made from."""
+    digest = hashlib.sha256()
+    facts = [str(ROOT), dict(parameters), list(arguments), tool_versions(), sys.version]
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    for path in sources:
+        digest.update(f"\0{relative(path)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def build_bench(parameters: Mapping[str, int], *, waves: bool = False, arguments: Sequence[str] = ()) -> Build:
+    """The Verilated bench with these structural parameters, from the cache if it is there. Raises PrismemError."""
+    fst = waves and fst_possible()
+    link = f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"
+    arguments = [*BASE_ARGS, *(["--trace-fst"] if fst else []), *(["--trace-structs"] if waves else []), *arguments]
+    arguments += ["-LDFLAGS", link]
+    sources = [BENCH_PORTS, *hdl_sources()]
+    driver = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
+    directory = BUILD_VERILATOR / build_key([*sources, driver], parameters, [*arguments, f"waves={waves}"])
+    stamp = directory / "built"
+    build = Build(directory, ("dump.fst" if fst else "dump.vcd") if waves else None)
+    with locked(directory.with_suffix(".lock")):
+        if stamp.exists():
+            return build
+        size = f"{parameters.get('Hosts', '?')} x {parameters.get('Modules', '?')}"
+        progress(f"building the RTL for {size} (a minute or two the first time)")
+        start_s = time.monotonic()
+        log = directory.with_suffix(".log")
+        BUILD_VERILATOR.mkdir(parents=True, exist_ok=True)
+        try:
+            with cocotb_environment():
+                runner = VerilatorRunner(find_verilator())
+                runner.log.setLevel("WARNING")
+                runner.build(
+                    sources=sources,
+                    includes=sorted({path.parent for path in RTL.rglob("*.svh")}),
+                    parameters=parameters,
+                    build_args=arguments,
+                    hdl_toplevel=TOP,
+                    build_dir=directory,
+                    timescale=("1ns", "1ps"),
+                    clean=True,
+                    waves=waves,
+                    log_file=log,
+                )
+        except (RuntimeError, SystemExit) as error:
+            last = "\n".join(f"  {line}" for line in tail(log, 30))
+            raise PrismemError(f"the RTL does not build: {error}\n{last}\n  log: {relative(log)}") from None
+        stamp.write_text(f"{time.monotonic() - start_s:.1f} s\n", encoding="utf-8")
+    return build

@@ -1,0 +1,115 @@
+"""What the process of a run does, on either port: job and machine from the run's spec, and the outcome into a file.
+
+The functional port runs `main` of this module in a child process, so that a crash of C code becomes a failed result;
+the RTL port goes through prismem.tb.runner.bench inside the simulator.
+"""
+
+import os
+import sys
+import time
+import traceback
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from prismem.errors import MisuseError, PrismemError
+from prismem.lib.emu import Machine
+from prismem.tb.job import CheckFailed, Context, Failure, Request
+from prismem.tb.runner.files import write_atomic
+from prismem.tb.runner.spec import RunSpec
+
+RUN_DIR_VARIABLE = "PRISMEM_RUN_DIR"
+SPEC_FILE = "spec.json"
+OUTCOME_FILE = "outcome.json"
+EVENT_LOG_FILE = "events.log"
+
+
+class Outcome(BaseModel):
+    """How the process of a run ended, as far as it could say itself."""
+
+    verdict: Literal["passed", "failed", "misuse"]
+    metrics: dict[str, Any] = {}
+    failure: Failure | None = None
+
+
+class Session:
+    """One run in this process: `prepare`, let the machine run, `finish`, `leave`."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+        self.spec = RunSpec.model_validate_json((run_dir / SPEC_FILE).read_text(encoding="utf-8"))
+        self.job = self.spec.job()
+        self.request = self.spec.request()
+        self.outcome: Outcome | None = None
+        self._ctx: Context | None = None
+        self._start_s = 0.0
+
+    @property
+    def ctx(self) -> Context:
+        """The run in progress."""
+        assert self._ctx is not None, "prepare comes first"
+        return self._ctx
+
+    def prepare(self) -> None:
+        """Create the machine and let the job fill it."""
+        machine = Machine(self.job.machine_config(self.request))
+        if self.spec.log:
+            machine.log_open(self.run_dir / EVENT_LOG_FILE)
+        known = {field.name: getattr(self.request, field.name) for field in fields(Request)}
+        self._ctx = Context(**known, machine=machine, run_dir=self.run_dir)
+        self.job.prepare(self._ctx)
+        self._start_s = time.monotonic()
+
+    def finish(self, cycles: int | None = None) -> dict[str, Any]:
+        """Metrics of a machine that has ended; `cycles` were clocked on the RTL. Raises CheckFailed."""
+        run_s = time.monotonic() - self._start_s
+        report = self.ctx.machine.report()
+        run: dict[str, Any] = {key: report.get(key) for key in ("state_name", "now_ns", "steps", "switches", "digest")}
+        run["run_s"] = round(run_s, 3)
+        if cycles is not None:
+            run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
+        self.job.check_state(self.ctx, self.ctx.machine.state())
+        return {"run": run} | self.job.finish(self.ctx)
+
+    def attempt(self, error: BaseException | None, metrics: dict[str, Any] | None = None) -> Outcome:
+        """The outcome that an error, or none, stands for."""
+        match error:
+            case None:
+                return Outcome(verdict="passed", metrics=metrics or {})
+            case CheckFailed():
+                return Outcome(verdict="failed", failure=error.failure)
+            case MisuseError():
+                return Outcome(verdict="misuse", failure=Failure(str(error)))
+            case PrismemError():
+                return Outcome(verdict="failed", failure=Failure(str(error)))
+            case _:
+                where = traceback.extract_tb(error.__traceback__)[-1]
+                component = f"{Path(where.filename).name}:{where.lineno}"
+                return Outcome(verdict="failed", failure=Failure(f"{type(error).__name__}: {error}", None, component))
+
+    def leave(self, outcome: Outcome) -> None:
+        """Write the outcome and destroy the machine."""
+        self.outcome = outcome
+        write_atomic(self.run_dir / OUTCOME_FILE, outcome.model_dump_json(indent=1) + "\n")
+        if self._ctx is not None:
+            self._ctx.machine.close()
+
+
+def main() -> int:
+    """Functional port: the whole run. The exit code is 0 unless this process itself broke."""
+    session = Session(Path(os.environ[RUN_DIR_VARIABLE]))
+    try:
+        session.prepare()
+        session.ctx.machine.run()
+        outcome = session.attempt(None, session.finish())
+    except Exception as error:  # whatever it was, it is the outcome of the run
+        traceback.print_exc()
+        outcome = session.attempt(error)
+    session.leave(outcome)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""What a run is asked to be: the text of options on the way in, a validated request on the way out."""
+
+import hashlib
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from prismem.errors import MisuseError
+from prismem.models import profile as profiles
+from prismem.paths import BUILD_RUN, SOFTWARE
+from prismem.tb.job import Job, PolicyName, PortName, Request, find, parse_options
+
+SEED_MAX = (1 << 63) - 1
+
+
+class RunSpec(BaseModel):
+    """Options of one run, as they are typed; a result carries them so that it can be run again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    test: str
+    port: PortName
+    hosts: int
+    modules: int
+    profile: str
+    sets: tuple[str, ...] = ()
+    seed: int = 1
+    policy: PolicyName = "random"
+    mutant: str | None = None
+    coherent: bool = False
+    waves: bool = False
+    log: bool = False
+    options: dict[str, str] = {}
+
+    @property
+    def label(self) -> str:
+        """`<test>-<seed>`, the short name of the run."""
+        return f"{self.test}-{self.seed}"
+
+    @property
+    def run_dir(self) -> Path:
+        """Where the run leaves its files: other options, other folder."""
+        text = json.dumps(self.model_dump(exclude={"test", "seed"}), sort_keys=True)
+        return BUILD_RUN / f"{self.label}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def replay(self) -> str:
+        """The command that runs this again."""
+        words = ["prismem", "sim", self.test, "--port", self.port]
+        words += ["--hosts", str(self.hosts), "--modules", str(self.modules), "--profile", self.profile]
+        words += ["--seed", str(self.seed), "--policy", self.policy]
+        for text in self.sets:
+            words += ["--set", text]
+        for key, value in self.options.items():
+            words += ["--opt", f"{key}={value}"]
+        words += ["--mutant", self.mutant] if self.mutant else []
+        words += [f"--{flag}" for flag in ("coherent", "waves", "log") if getattr(self, flag)]
+        return shlex.join(words)
+
+    def job(self) -> Job:
+        """The job of this run."""
+        return find(self.test)
+
+    def request(self) -> Request:
+        """Validate everything that can be validated before the machine exists. Raises MisuseError."""
+        job = self.job()
+        profile = profiles.load(self.profile, self.sets)
+        profile.check_size(self.hosts, self.modules)
+        request = Request(
+            port=self.port,
+            hosts=self.hosts,
+            modules=self.modules,
+            profile=profile,
+            seed=self.seed,
+            policy=self.policy,
+            mutant=self.mutant,
+            coherent=self.coherent,
+            options=parse_options(job, self.options),
+        )
+        job.check(request)
+        return request
+
+
+def make_spec(
+    test: str | None,
+    *,
+    port: str | None = None,
+    hosts: int | None = None,
+    modules: int | None = None,
+    profile: str | None = None,
+    seed: int = 1,
+    policy: str = "random",
+    mutant: str | None = None,
+    options: dict[str, str] | None = None,
+    **flags: Any,
+) -> RunSpec:
+    """A spec with the job's defaults filled in. Raises MisuseError for what is not possible."""
+    job = find(test)
+    port = port or job.ports[0]
+    if port not in job.ports:
+        raise MisuseError(f"PORT: '{port}' is not possible for test '{job.name}'; use {' or '.join(job.ports)}")
+    if policy not in get_args(PolicyName):
+        raise MisuseError(f"POLICY: '{policy}' is unknown; the policies are {', '.join(get_args(PolicyName))}")
+    if not 0 <= seed <= SEED_MAX:
+        raise MisuseError(f"SEED: {seed} is outside 0..{SEED_MAX}; choose one inside")
+    if mutant is not None:
+        known = mutants()
+        if mutant not in known:
+            raise MisuseError(f"MUTANT: '{mutant}' is unknown; the mutants are {', '.join(known)}")
+        if not job.takes_mutant:
+            raise MisuseError(f"MUTANT: test '{job.name}' does not run the library; use TEST=kv_share")
+    hosts = job.hosts if hosts is None else hosts
+    spec = RunSpec.model_validate(
+        {
+            "test": job.name,
+            "port": port,
+            "hosts": hosts,
+            "modules": job.modules if modules is None else modules,
+            "profile": profile or job.profile,
+            "seed": seed,
+            "policy": policy,
+            "mutant": mutant,
+            "options": options or {},
+            **flags,
+        }
+    )
+    spec.request()
+    return spec
+
+
+def mutants() -> dict[str, str]:
+    """Faults that can be switched on in the library: name -> description, from the C source that defines them."""
+    path = SOFTWARE / "src" / "mutants.def"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return dict(re.findall(r'^PM_MUTANT\(\s*(\w+)\s*,\s*"([^"]*)"', text, flags=re.MULTILINE))
