@@ -17,6 +17,7 @@ from prismem.paths import PROFILES, relative
 
 WAYS = (1, 2, 4, 8, 16)
 GRANULARITIES_B = tuple(256 << i for i in range(7))
+DECODERS_MAX = 4  # HDM decoders of a PF-NIC
 MIB = 1 << 20
 
 
@@ -40,12 +41,11 @@ def _one_of(choices: tuple[int, ...]) -> AfterValidator:
 
 
 Delay = Annotated[Time, _within(0, 100_000)]
-Interval = Annotated[Time, _within(100, 1_000_000)]
-Speed = Annotated[Rate, _within(1, 65_535)]
+Interval = Annotated[Time, _within(0, 1_000_000)]  # 0: never
+Speed = Annotated[Rate, _within(16, 65_535)]
 Fibre = Annotated[Length, _within(0, 5_000)]
 FrameSize = Annotated[Size, _within(1, 4_096)]
 Few = Annotated[Count, _within(1, 16)]
-Many = Annotated[Count, _within(1, 65_536)]
 PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
 
 
@@ -84,7 +84,7 @@ class Lightpath(Section):
     rate: Speed
     phy_time: Delay
     fibre_length: Fibre
-    credits: Annotated[Count, _within(1, 1_024)]
+    credits: Annotated[Count, _within(1, 128)]  # depth of the ring that delays frames
 
 
 class Frame(Section):
@@ -136,7 +136,7 @@ class Ddr(Section):
 
 
 class Hdm(Section):
-    """The decoder that maps the pool: `window` bytes of every module, interleaved."""
+    """The decoders that map the pool: `window` bytes of every module, as widely interleaved as `ways` allows."""
 
     base: Annotated[Size, _within(0, 1 << 51)]
     window: Annotated[Size, _within(2 * MIB, 2 << 40)]
@@ -172,7 +172,8 @@ class Profile(Section):
             )
         for name in ("hbm", "ddr"):
             media: Hbm | Ddr = getattr(self, name)
-            if media.refresh_time.canonical >= media.refresh_interval.canonical:
+            interval_ns = media.refresh_interval.canonical
+            if interval_ns and media.refresh_time.canonical >= interval_ns:
                 raise ValueError(
                     f"{name}.refresh_time: {media.refresh_time} is not below {name}.refresh_interval "
                     f"{media.refresh_interval}; the memory would never serve"
@@ -187,16 +188,19 @@ class Profile(Section):
                     f"{field}: {value} is outside 1..{quantity.canonical}, what profile '{self.name}' has; "
                     "choose fewer or another profile"
                 )
-        if modules not in WAYS:
-            raise MisuseError(f"MODULES: {modules} cannot be interleaved; use one of {', '.join(map(str, WAYS))}")
+        if modules // self.hdm_ways(modules) > DECODERS_MAX:
+            raise MisuseError(
+                f"MODULES: {modules} needs more than {DECODERS_MAX} HDM decoders at {self.hdm_ways(modules)} ways; "
+                f"use one of {', '.join(map(str, WAYS))}"
+            )
 
     def hdm_ways(self, modules: int) -> int:
-        """Interleave of a machine with `modules` modules: that of the profile, as far as there are modules."""
-        return min(self.hdm.ways.canonical, modules)
+        """Interleave of a machine with `modules` modules: the widest up to the profile's that all decoders can have."""
+        return max(ways for ways in WAYS if ways <= self.hdm.ways.canonical and modules % ways == 0)
 
     def hdm_bytes(self, modules: int) -> int:
         """Size of the pool in host addresses."""
-        return self.hdm.window.canonical * self.hdm_ways(modules)
+        return self.hdm.window.canonical * modules
 
     def parameters(self, hosts: int, modules: int) -> dict[str, int]:
         """Structural parameters of the bench: what a build is made for."""

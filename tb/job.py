@@ -133,6 +133,10 @@ class Job:
         """Check the outcome and return the metrics, or raise CheckFailed."""
         return {}
 
+    def report(self, metrics: Mapping[str, Any]) -> str:
+        """Text of the metrics for a person who ran the job: whole lines, or nothing."""
+        return ""
+
 
 def machine_failure(report: Mapping[str, Any]) -> CheckFailed:
     """The first fault of an emulator report as an error; without one, the state and the threads that had not ended."""

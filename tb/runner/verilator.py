@@ -14,7 +14,7 @@ BUILD_JOBS_MAX = 2
 
 
 class VerilatorRunner(Verilator):
-    """Builds with the chosen tool, without `--public-flat-rw` (bench_ports.vlt lists what Python needs) and with ccache.
+    """Builds with the chosen tool, ccache, and without `--public-flat-rw`: bench_ports.vlt lists what Python needs.
 
     `_build_command` is private to cocotb; tests/unit/test_runner.py holds this class to what cocotb 2.1.0 returns.
     """
@@ -47,7 +47,7 @@ class VerilatorRunner(Verilator):
 
 @contextmanager
 def cocotb_environment() -> Iterator[None]:
-    """Keep variables of an outer make, pytest or cocotb away from a build or a run: cocotb reads and copies os.environ."""
+    """Keep variables of an outer make, pytest or cocotb away: cocotb reads and copies os.environ."""
     before = dict(os.environ)
     replacement = clean_environment()
     try:

@@ -1,0 +1,91 @@
+"""Idle latency by stage and bandwidth bounds, computed from a profile. The RTL is measured against these.
+
+A message of b bytes on an idle link of r bytes a nanosecond occupies it for ceil(b / r) ns, as the core clock is
+1 ns. A stage that only delays adds its time. So, for one line on an idle machine:
+
+    request   T1 - T0 = ceil(message / cxl.rate) + cxl.request_time
+    memory    T3 - T1 = nic.decode_time
+                      + ceil(frame.*_request / path.rate) + path.phy_time + flight      to the module
+                      + module.port_time
+                      + media                                                           see below
+                      + module.return_time
+                      + ceil(frame.*_response / path.rate) + path.phy_time + flight     and back
+    response  T4 - T3 = ceil(message / cxl.rate) + cxl.response_time
+
+The media of a read that finds its line in HBM, in a bank that idled long enough to be precharged, take
+row_to_column_time + cas_time + ceil(64 B / hbm.rate); a write is complete when it is globally visible, after
+commit_time.
+"""
+
+from fractions import Fraction
+from typing import Literal
+
+from prismem.models.profile import Profile
+from prismem.models.quantity import Quantity
+
+Kind = Literal["read", "write"]
+
+LINE_BYTES = 64
+CXL_HEADER_BYTES = 16  # message without data: one slot
+CXL_DATA_BYTES = 80  # message with a line: header slot and four data slots
+
+REQUEST_STAGES = ("cxl_request",)
+RESPONSE_STAGES = ("cxl_response",)
+
+
+def serialization_ns(size_bytes: int, rate: Quantity) -> int:
+    """Whole nanoseconds for which `size_bytes` occupy an idle link of this rate."""
+    return -(-size_bytes * 16 // rate.canonical)
+
+
+def idle_stages_ns(profile: Profile, kind: Kind) -> dict[str, int]:
+    """Idle latency of one line by stage, in the order in which the stages follow each other."""
+    read = kind == "read"
+    frame, path = profile.frame, profile.path
+    request_bytes = (frame.read_request if read else frame.write_request).canonical
+    response_bytes = (frame.read_response if read else frame.write_response).canonical
+    travel_ns = path.phy_time.canonical + path.fibre_length.canonical
+    message = (CXL_HEADER_BYTES, CXL_DATA_BYTES) if read else (CXL_DATA_BYTES, CXL_HEADER_BYTES)
+    hbm = profile.hbm
+    read_media_ns = hbm.row_to_column_time.canonical + hbm.cas_time.canonical + serialization_ns(LINE_BYTES, hbm.rate)
+    return {
+        "cxl_request": serialization_ns(message[0], profile.cxl.rate) + profile.cxl.request_time.canonical,
+        "decode": profile.nic.decode_time.canonical,
+        "path_serialize": serialization_ns(request_bytes, path.rate),
+        "flight": travel_ns,
+        "module_port": profile.module.port_time.canonical,
+        "media": read_media_ns if read else hbm.commit_time.canonical,
+        "module_return": profile.module.return_time.canonical,
+        "return_serialize": serialization_ns(response_bytes, path.rate),
+        "return_flight": travel_ns,
+        "cxl_response": serialization_ns(message[1], profile.cxl.rate) + profile.cxl.response_time.canonical,
+    }
+
+
+def idle_parts_ns(profile: Profile, kind: Kind) -> dict[str, int]:
+    """The three parts that the paper prints: request, memory, response."""
+    stages = idle_stages_ns(profile, kind)
+    request = sum(stages[name] for name in REQUEST_STAGES)
+    response = sum(stages[name] for name in RESPONSE_STAGES)
+    return {"request": request, "memory": sum(stages.values()) - request - response, "response": response}
+
+
+def idle_ns(profile: Profile, kind: Kind) -> int:
+    """Idle latency of one line at the host port."""
+    return sum(idle_stages_ns(profile, kind).values())
+
+
+def path_bound_gb_per_s(profile: Profile, kind: Kind) -> float:
+    """Payload that one lightpath can carry at most: of all bytes of its busier direction, 64 a line are payload."""
+    frame = profile.frame
+    request, response = (
+        (frame.read_request, frame.read_response) if kind == "read" else (frame.write_request, frame.write_response)
+    )
+    busier_bytes = max(request.canonical, response.canonical)
+    return float(Fraction(profile.path.rate.canonical, 16) * Fraction(LINE_BYTES, busier_bytes))
+
+
+def window_bound_gb_per_s(profile: Profile, kind: Kind, outstanding: int) -> float:
+    """Little's law: lines in flight over idle latency, whatever the link could do. `outstanding` lines on one path."""
+    in_flight = min(outstanding, profile.path.credits.canonical)
+    return in_flight * LINE_BYTES / idle_ns(profile, kind)

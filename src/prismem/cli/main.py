@@ -1,0 +1,158 @@
+"""`prismem`: the commands. Exit code 0: passed, 1: failed, 2: the request itself was wrong."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from prismem import __version__
+from prismem.errors import MisuseError, PrismemError
+
+EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE = 0, 1, 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="prismem")
+def cli() -> None:
+    """Non-coherent CXL shared memory on Verilated RTL, and the software that runs on it."""
+
+
+@cli.command()
+@click.argument("test", required=False)
+@click.option("--list", "list_tests", is_flag=True, help="List the tests and their options.")
+@click.option("--port", help="rtl or functional.")
+@click.option("--hosts", type=int, help="Number of hosts.")
+@click.option("--modules", type=int, help="Number of memory modules.")
+@click.option("--profile", help="Name of a profile, or the path of a TOML file.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override, e.g. path.fibre_length='15 m'.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The whole run follows from it.")
+@click.option("--policy", default="random", show_default=True, help="Cache events: random, lazy, eager, warm.")
+@click.option("--mutant", help="Fault to switch on in the library; 'help' lists them.")
+@click.option("--opt", "opts", multiple=True, metavar="NAME=VALUE", help="Option of the test.")
+@click.option("--coherent", is_flag=True, help="All threads on one coherent host.")
+@click.option("--waves", is_flag=True, help="Leave a wave file.")
+@click.option("--log", is_flag=True, help="Leave a log of every switch, cache event and transaction.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def sim(test: str | None, list_tests: bool, as_json: bool, **asked: Any) -> None:
+    """Run one simulation; leaves result.json, junit.xml and run.log under build/run."""
+    from prismem.tb.runner.execute import execute
+    from prismem.tb.runner.spec import make_spec, mutants
+
+    if list_tests:
+        _list_tests()
+        return
+    if asked["mutant"] == "help":
+        for name, description in mutants().items():
+            click.echo(f"{name:28} {description}")
+        return
+    options = dict(_pair("--opt", text) for text in asked.pop("opts"))
+    _finish(execute(make_spec(test, options=options, **asked)), as_json)
+
+
+@cli.command()
+@click.argument("result", type=click.Path(path_type=Path))
+@click.option("--waves", is_flag=True, help="Leave a wave file.")
+@click.option("--rtl", is_flag=True, help="On the RTL port, whatever port the result came from.")
+def replay(result: Path, waves: bool, rtl: bool) -> None:
+    """Run again what left RESULT (a result.json or its folder)."""
+    from prismem.tb.runner.execute import execute
+    from prismem.tb.runner.result import RESULT_FILE, load_result
+
+    path = result / RESULT_FILE if result.is_dir() else result
+    try:
+        spec = load_result(path).spec
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{path}: not a result of prismem: {str(error).splitlines()[0]}") from None
+    changes: dict[str, Any] = ({"waves": True} if waves else {}) | ({"port": "rtl"} if rtl else {})
+    _finish(execute(spec.model_copy(update=changes)), as_json=False)
+
+
+@cli.command()
+@click.argument("name", required=False)
+def profiles(name: str | None) -> None:
+    """List the profiles, or show one with the idle latency that follows from it."""
+    from prismem.models import latency, profile
+
+    console = Console()
+    if name is None:
+        for known in profile.names():
+            console.print(f"{known:10} {profile.load(known).description}", highlight=False)
+        return
+    loaded = profile.load(name)
+    table = Table(title=f"{loaded.name}: {loaded.description}", title_justify="left")
+    for column in ("key", "value", "source"):
+        table.add_column(column)
+    for section in type(loaded).model_fields:
+        part = getattr(loaded, section)
+        if isinstance(part, profile.Section):
+            for key in type(part).model_fields:
+                quantity = getattr(part, key)
+                table.add_row(f"{section}.{key}", str(quantity), quantity.source)
+    console.print(table)
+    for kind in ("write", "read"):
+        parts = latency.idle_parts_ns(loaded, kind)
+        console.print(f"idle {kind}: {sum(parts.values())} ns = {' + '.join(map(str, parts.values()))} (computed)")
+
+
+@cli.command()
+def doctor() -> None:
+    """Tools found, versions and paths; what is missing and the command that installs it."""
+    from prismem.cli.doctor import report
+
+    sys.exit(EXIT_PASSED if report(Console()) else EXIT_FAILED)
+
+
+@cli.command()
+@click.option("--fix", is_flag=True, help="Let ruff and clang-format rewrite the sources.")
+def lint(fix: bool) -> None:
+    """Ruff, mypy, verible, verilator --lint-only -Wall, clang-format."""
+    from prismem.cli.lint import run
+
+    sys.exit(EXIT_PASSED if run(Console(), fix=fix) else EXIT_FAILED)
+
+
+def _list_tests() -> None:
+    from prismem.tb.job import jobs
+
+    for name, job in jobs().items():
+        click.echo(f"{name:14} {job.description} ({', '.join(job.ports)}; {job.hosts} hosts, {job.modules} modules)")
+        for key, field in job.Options.model_fields.items():
+            click.echo(f"    --opt {key}={field.default!s:12} {field.description or ''}")
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise MisuseError(f"{option} {text}: not of the form NAME=VALUE")
+    return key, value
+
+
+def _finish(result: Any, as_json: bool) -> None:
+    click.echo(result.model_dump_json(indent=2) if as_json else result.text())
+    if not as_json and result.passed:
+        click.echo(result.spec.job().report(result.metrics), nl=False)
+    sys.exit(EXIT_PASSED if result.passed else EXIT_FAILED)
+
+
+def main() -> None:
+    """Entry point: errors become one line and an exit code."""
+    try:
+        cli(standalone_mode=False)
+    except MisuseError as error:
+        click.echo(f"prismem: {error}", err=True)
+        sys.exit(EXIT_MISUSE)
+    except PrismemError as error:
+        click.echo(f"prismem: {error}", err=True)
+        sys.exit(EXIT_FAILED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_MISUSE)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
