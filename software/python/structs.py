@@ -1,0 +1,62 @@
+"""C structures of the public headers (``software/include/prismem``), shared by the bindings and the jobs."""
+
+from __future__ import annotations
+
+import ctypes as c
+
+
+class FormatOptions(c.Structure):
+    """``pm_format_options`` of pool.h."""
+
+    _fields_ = [
+        ("pool_bytes", c.c_uint64),
+        ("nodes", c.c_uint32),
+        ("locks", c.c_uint32),
+        ("index_slots", c.c_uint64),
+        ("index_capacity", c.c_uint64),
+        ("block_bytes", c.c_uint64),
+        ("chunk_bytes", c.c_uint64),
+        ("objects", c.c_uint32),
+        ("channels", c.c_uint32),
+        ("hash_seed", c.c_uint64),
+        ("name_space", c.c_uint8 * 16),
+    ]
+
+
+class Stats(c.Structure):
+    """``pm_stats`` of pool.h."""
+
+    _fields_ = [
+        ("lines_published", c.c_uint64),
+        ("lines_acquired", c.c_uint64),
+        ("syncs", c.c_uint64),
+        ("locks_global", c.c_uint64),
+        ("locks_local", c.c_uint64),
+        ("dma_lines_in", c.c_uint64),
+        ("dma_lines_out", c.c_uint64),
+        ("lookups", c.c_uint64),
+        ("hits", c.c_uint64),
+        ("inserts", c.c_uint64),
+        ("evictions", c.c_uint64),
+        ("probes", c.c_uint64),
+    ]
+
+
+class IndexInfo(c.Structure):
+    """``pm_index_info`` of index.h."""
+
+    _fields_ = [
+        ("slots", c.c_uint64),
+        ("capacity", c.c_uint64),
+        ("resident", c.c_uint64),
+        ("tombstones", c.c_uint64),
+        ("reserved", c.c_uint64),
+        ("inserts", c.c_uint64),
+        ("evictions", c.c_uint64),
+        ("probe_max", c.c_uint64),
+    ]
+
+
+def as_dict(structure: c.Structure) -> dict[str, int]:
+    """Integer members by name."""
+    return {str(field[0]): int(getattr(structure, field[0])) for field in structure._fields_}
