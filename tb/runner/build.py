@@ -32,6 +32,7 @@ BASE_ARGS = ["--assert", "-O3", "-Wno-fatal"]
 class Build:
     """A finished Verilated build."""
 
+    top: str
     directory: Path
     wave_file: str | None  # name that a run gives its wave file; None: built without
 
@@ -86,25 +87,34 @@ def build_key(sources: Sequence[Path], parameters: Mapping[str, int], arguments:
     return digest.hexdigest()[:16]
 
 
-def build_bench(parameters: Mapping[str, int], *, waves: bool = False, arguments: Sequence[str] = ()) -> Build:
-    """The Verilated bench with these structural parameters, from the cache if it is there. Raises PrismemError."""
+def build_bench(parameters: Mapping[str, int], *, waves: bool = False) -> Build:
+    """The bench of the appliance with these structural parameters, linked to the host emulator. Raises PrismemError."""
+    link = ["-LDFLAGS", f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"]
+    return build_hdl(TOP, [BENCH_PORTS, *hdl_sources()], parameters, waves=waves, arguments=link)
+
+
+def build_hdl(
+    top: str,
+    sources: Sequence[Path],
+    parameters: Mapping[str, int],
+    *,
+    waves: bool = False,
+    arguments: Sequence[str] = (),
+) -> Build:
+    """A Verilated build of `top`, from the cache if it is there. Raises PrismemError with the end of the log."""
     fst = waves and fst_possible()
-    link = f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"
-    arguments = [*BASE_ARGS, *(["--trace-fst"] if fst else []), *(["--trace-structs"] if waves else []), *arguments]
-    arguments += ["-LDFLAGS", link]
-    sources = [BENCH_PORTS, *hdl_sources()]
+    flags = [*BASE_ARGS, *(["--trace-fst"] if fst else []), *(["--trace-structs"] if waves else []), *arguments]
     driver = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
-    directory = BUILD_VERILATOR / build_key([*sources, driver], parameters, [*arguments, f"waves={waves}"])
+    directory = BUILD_VERILATOR / build_key([*sources, driver], parameters, [top, *flags, f"waves={waves}"])
     stamp = directory / "built"
-    build = Build(directory, ("dump.fst" if fst else "dump.vcd") if waves else None)
+    build = Build(top, directory, ("dump.fst" if fst else "dump.vcd") if waves else None)
     with locked(directory.with_suffix(".lock")):
         if stamp.exists():
             return build
-        size = f"{parameters.get('Hosts', '?')} x {parameters.get('Modules', '?')}"
-        progress(f"building the RTL for {size} (a minute or two the first time)")
+        size = ", ".join(f"{name} {parameters[name]}" for name in ("Hosts", "Modules") if name in parameters)
+        progress(f"building the RTL ({top}{f', {size}' if size else ''}); a minute or two the first time")
         start_s = time.monotonic()
         log = directory.with_suffix(".log")
-        BUILD_VERILATOR.mkdir(parents=True, exist_ok=True)
         try:
             with cocotb_environment():
                 runner = VerilatorRunner(find_verilator())
@@ -113,8 +123,8 @@ def build_bench(parameters: Mapping[str, int], *, waves: bool = False, arguments
                     sources=sources,
                     includes=sorted({path.parent for path in RTL.rglob("*.svh")}),
                     parameters=parameters,
-                    build_args=arguments,
-                    hdl_toplevel=TOP,
+                    build_args=flags,
+                    hdl_toplevel=top,
                     build_dir=directory,
                     timescale=("1ns", "1ps"),
                     clean=True,

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from cocotb_tools.check_results import get_results
@@ -24,6 +25,7 @@ from prismem.tb.runner.toolchain import clean_environment, commit, find_verilato
 from prismem.tb.runner.verilator import VerilatorRunner, cocotb_environment
 
 COCOTB_RESULTS_FILE = "results.xml"
+BENCH_TEST = "prismem.tb.runner.bench"
 EXPECTED_TESTS = 1
 # Verilator's own words for a failed assertion, $error and $fatal.
 _HDL_ERROR = re.compile(
@@ -81,31 +83,44 @@ def _run_functional(run_dir: Path) -> str | None:
     return f"the process of the run ended with {how}"
 
 
-def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
-    """Run the simulator; returns what is wrong with the way it ended, or None."""
-    straps = spec.request().profile.straps(spec.modules)
+def simulate(
+    build: Build,
+    test_module: str,
+    run_dir: Path,
+    *,
+    seed: int,
+    plusargs: Mapping[str, int],
+    environment: dict[str, str],
+) -> str | None:
+    """Run a cocotb test module on a build, into `run_dir`. Returns what is wrong with the way it ended, or None."""
     results = run_dir / COCOTB_RESULTS_FILE
     try:
         with cocotb_environment():
             runner = VerilatorRunner(find_verilator())
             runner.log.setLevel("CRITICAL")
             runner.test(
-                test_module="prismem.tb.runner.bench",
-                hdl_toplevel="tb_appliance",
+                test_module=test_module,
+                hdl_toplevel=build.top,
                 hdl_toplevel_lang="verilog",
                 build_dir=build.directory,
                 test_dir=run_dir,
                 results_xml=str(results),
-                seed=spec.seed % (1 << 31),
-                plusargs=[f"+{name}={value}" for name, value in straps.items()],
+                seed=seed % (1 << 31),
+                plusargs=[f"+{name}={value}" for name, value in plusargs.items()],
                 test_args=["--trace-file", build.wave_file] if build.wave_file else [],
                 waves=build.wave_file is not None,
-                extra_env={RUN_DIR_VARIABLE: str(run_dir)},
+                extra_env=environment,
                 log_file=run_dir / LOG_FILE,
             )
     except (RuntimeError, SystemExit) as error:
         return f"the simulator failed: {error}"
     return _check_cocotb(results)
+
+
+def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
+    straps = spec.request().profile.straps(spec.modules)
+    environment = {RUN_DIR_VARIABLE: str(run_dir)}
+    return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=straps, environment=environment)
 
 
 def _check_cocotb(results: Path) -> str | None:
