@@ -60,7 +60,7 @@ def roles(hosts: int) -> tuple[int, int, list[int]]:
 
 
 def blocks_open_max(prefills: int, decodes: int, longest: int) -> int:
-    """Blocks that requests in flight may pin: one unacknowledged request a pair, and the one in hand, of each prefill node."""
+    """Blocks that requests in flight may pin: of a prefill node one unacknowledged request a pair and one in hand."""
     return prefills * (decodes + 1) * longest
 
 
@@ -74,22 +74,24 @@ class KvShare(Job):
     Options = KvOptions
 
     def check(self, request: Request) -> None:
+        """Blocks in whole lines, and room for the requests in flight."""
         options: KvOptions = request.options
         if options.tokens_per_block * options.bytes_per_token % LINE_BYTES:
             raise MisuseError(
                 f"option bytes_per_token: {options.tokens_per_block} tokens x {options.bytes_per_token} B is no multiple "
-                f"of {LINE_BYTES} B; change one of the two"
+                f"of {LINE_BYTES} B; change one of them"
             )
         requests = load_trace(options, request.seed)
         prefills, decodes, _ = roles(request.hosts)
         need = blocks_open_max(prefills, decodes, max(map(len, requests)))
         if options.capacity and options.capacity < need:
             raise MisuseError(
-                f"option capacity: {options.capacity} blocks, but the requests in flight on {request.hosts} hosts may pin "
-                f"{need}; use at least that many, or 0 for no limit"
+                f"option capacity: {options.capacity} blocks, but the requests in flight on {request.hosts} hosts may "
+                f"pin {need}; use at least that many, or 0 for no limit"
             )
 
     def machine_config(self, request: Request) -> MachineConfig:
+        """A pool that holds index and payload."""
         return request.machine_config(pool_bytes=self._format(request).pool_bytes)
 
     def _format(self, request: Request) -> FormatOptions:
@@ -114,6 +116,7 @@ class KvShare(Job):
         )
 
     def prepare(self, ctx: Context) -> None:
+        """One thread a node, and the lock manager."""
         options: KvOptions = ctx.options
         self._requests = load_trace(options, ctx.seed)
         prefills, decodes, host_of = roles(ctx.hosts)
@@ -130,6 +133,7 @@ class KvShare(Job):
         self._job.spawn(ctx.machine, host_of)
 
     def finish(self, ctx: Context) -> dict[str, Any]:
+        """Compare bytes, hits, insertions and evictions with the oracle's."""
         totals = self._job.totals()
         if totals.wrong_bytes:
             raise CheckFailed(
@@ -182,4 +186,5 @@ class KvShare(Job):
         return cache.totals
 
     def report(self, metrics: Mapping[str, Any]) -> str:
+        """The tables of kv_report."""
         return render(metrics)

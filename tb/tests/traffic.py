@@ -1,0 +1,101 @@
+"""Job traffic: request generators on every host, for bandwidth by port and the speed of the simulation under load.
+
+Each host keeps `outstanding` lines in flight over a footprint that is interleaved over all modules. Data follows from the
+address and is checked when it comes back; bandwidth is counted by the hardware's probes after a warm-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from prismem.errors import MisuseError
+from prismem.lib.emu import MachineConfig, Policy, Traffic
+from prismem.models.latency import path_bound_gb_per_s
+from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
+from prismem.tb.kv_report import LINE_BYTES
+
+POOL_UNIT = 2 << 20
+
+
+class TrafficOptions(JobOptions):
+    """Options of traffic."""
+
+    outstanding: int = Field(256, ge=1, le=4096, description="lines in flight a host")
+    read_permille: int = Field(1000, ge=0, le=1000, description="share of reads")
+    random: bool = Field(False, description="random lines of the footprint instead of one after the other")
+    lines: int = Field(4096, ge=64, description="footprint of each host in lines")
+    requests: int = Field(20_000, ge=1, description="lines that each host moves")
+
+
+@register
+class TrafficJob(Job):
+    """Bandwidth under load."""
+
+    name = "traffic"
+    description = "request generators on every host: bandwidth by path, data checked"
+    ports = ("rtl",)
+    Options = TrafficOptions
+
+    def machine_config(self, request: Request) -> MachineConfig:
+        """A pool that holds the footprints of all hosts."""
+        options: TrafficOptions = request.options
+        span = request.hosts * options.lines * LINE_BYTES
+        return request.machine_config(
+            pool_bytes=-(-span // POOL_UNIT) * POOL_UNIT,
+            policy=Policy.LAZY,
+            outstanding_max=options.outstanding,
+        )
+
+    def check(self, request: Request) -> None:
+        """Nothing is measured without a read or a write."""
+        if request.options.requests < request.options.outstanding:
+            raise MisuseError(
+                f"option requests: {request.options.requests} are fewer than the {request.options.outstanding} kept in "
+                "flight; use more requests"
+            )
+
+    def prepare(self, ctx: Context) -> None:
+        """One generator a host, each on its own lines."""
+        options: TrafficOptions = ctx.options
+        for host in range(ctx.hosts):
+            ctx.machine.traffic_add(
+                Traffic(
+                    host=host,
+                    outstanding=options.outstanding,
+                    read_permille=options.read_permille,
+                    random=options.random,
+                    first_line=host * options.lines,
+                    lines=options.lines,
+                    requests=options.requests,
+                )
+            )
+
+    def finish(self, ctx: Context) -> dict[str, Any]:
+        """Payload rate of every path between its first and last completion, against the bound of the frame format."""
+        latency = ctx.machine.latency_report()
+        paths = []
+        for port in latency["ports"]:
+            lines, span_ns = port["read_lines"] + port["write_lines"], port["last_ns"] - port["first_ns"]
+            rate = lines * LINE_BYTES / span_ns if span_ns else 0.0
+            paths.append({"host": port["host"], "module": port["module"], "lines": lines, "gb_s": round(rate, 3)})
+        if not paths:
+            raise CheckFailed("no line was moved", expected="at least one", actual=0)
+        if latency["sum_errors"]:
+            raise CheckFailed("stages do not add up", expected=0, actual=latency["sum_errors"])
+        bound = path_bound_gb_per_s(ctx.profile, "read") + path_bound_gb_per_s(ctx.profile, "write")
+        for path in paths:
+            if path["gb_s"] > bound:
+                raise CheckFailed(
+                    "a path is faster than its frames allow", expected=f"{bound:.2f}", actual=path["gb_s"]
+                )
+        return {"paths": paths, "latency": latency}
+
+    def report(self, metrics: Mapping[str, Any]) -> str:
+        """A line a path."""
+        return "\n".join(
+            f"host {p['host']} -> module {p['module']}: {p['lines']:,} lines, {p['gb_s']:.2f} GB/s"
+            for p in metrics["paths"]
+        )
