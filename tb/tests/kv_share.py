@@ -78,8 +78,8 @@ class KvShare(Job):
         options: KvOptions = request.options
         if options.tokens_per_block * options.bytes_per_token % LINE_BYTES:
             raise MisuseError(
-                f"option bytes_per_token: {options.tokens_per_block} tokens x {options.bytes_per_token} B is no multiple "
-                f"of {LINE_BYTES} B; change one of them"
+                f"option bytes_per_token: {options.tokens_per_block} tokens x {options.bytes_per_token} B is no "
+                f"multiple of {LINE_BYTES} B; change one of them"
             )
         requests = load_trace(options, request.seed)
         prefills, decodes, _ = roles(request.hosts)

@@ -1,7 +1,7 @@
 """Job traffic: request generators on every host, for bandwidth by port and the speed of the simulation under load.
 
-Each host keeps `outstanding` lines in flight over a footprint that is interleaved over all modules. Data follows from the
-address and is checked when it comes back; bandwidth is counted by the hardware's probes after a warm-up.
+Each host keeps `outstanding` lines in flight over a footprint that is interleaved over all modules. Data follows from
+the address and is checked when it comes back; bandwidth is counted by the hardware's probes after a warm-up.
 """
 
 from __future__ import annotations
