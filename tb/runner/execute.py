@@ -27,6 +27,7 @@ from prismem.tb.runner.verilator import VerilatorRunner, cocotb_environment
 COCOTB_RESULTS_FILE = "results.xml"
 BENCH_TEST = "prismem.tb.runner.bench"
 EXPECTED_TESTS = 1
+PS_PER_NS = 1000  # the simulator prints time in its precision, 1 ps
 # Verilator's own words for a failed assertion, $error and $fatal.
 _HDL_ERROR = re.compile(
     r"^\[(?P<time>\d+)\] %(?:Error|Fatal): (?P<file>[\w./-]+):(?P<line>\d+): (?:Assertion failed in )?(?P<text>.*)$",
@@ -140,7 +141,7 @@ def first_hdl_error(log: str) -> Failure | None:
     if match is None:
         return None
     where = f"{relative(Path(match['file']))}:{match['line']}"
-    return Failure(f"{match['text'].strip()} ({where})", int(match["time"]), _hierarchy(match["text"]))
+    return Failure(f"{match['text'].strip()} ({where})", int(match["time"]) // PS_PER_NS, _hierarchy(match["text"]))
 
 
 def _hierarchy(text: str) -> str | None:

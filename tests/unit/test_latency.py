@@ -1,0 +1,64 @@
+"""Latency and bandwidth formulas against the numbers that the paper prints."""
+
+import pytest
+
+from prismem.models import latency, profile
+from prismem.models.latency import Kind
+
+
+@pytest.mark.parametrize(("kind", "memory_ns"), [("write", 153), ("read", 212)])
+def test_idle_appliance(kind: Kind, memory_ns: int) -> None:
+    """arXiv 2607.27187: idle write 24 + 153 + 47 = 224 ns, idle read 24 + 212 + 47 = 283 ns."""
+    parts = latency.idle_parts_ns(profile.load("pfma"), kind)
+    assert parts == {"request": 24, "memory": memory_ns, "response": 47}
+    assert latency.idle_ns(profile.load("pfma"), kind) == 24 + memory_ns + 47
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_ten_metres_of_fibre_cost_100_ns(kind: Kind) -> None:
+    """5 ns/m, there and back."""
+    near, far = profile.load("pfma"), profile.load("pfma", ["path.fibre_length=15 m"])
+    assert latency.idle_ns(far, kind) - latency.idle_ns(near, kind) == 100
+
+
+# What each number of a profile that concerns an idle access must change, in ns, when it grows by what is written here.
+SENSITIVITY = [
+    ("cxl.request_time=33 ns", 10, 10),
+    ("cxl.response_time=56 ns", 10, 10),
+    ("cxl.rate=8 GB/s", 10, 10),  # 80 B take 10 ns, 16 B take 2: 9 + 1 more
+    ("nic.decode_time=22 ns", 10, 10),
+    ("path.phy_time=38 ns", 20, 20),
+    ("path.rate=1 GB/s", 70 - 3 + 14 - 1, 78 - 3 + 8 - 1),
+    ("module.port_time=24 ns", 10, 10),
+    ("module.return_time=22 ns", 10, 10),
+    ("hbm.cas_time=56 ns", 10, 0),
+    ("hbm.row_to_column_time=26 ns", 10, 0),
+    ("hbm.rate=1 GB/s", 62, 0),
+    ("hbm.commit_time=15 ns", 0, 10),
+    ("frame.read_response=134 B", 2, 0),  # 70 B: 3 ns, 134 B: 5 ns
+    ("frame.write_request=142 B", 0, 3),  # 78 B: 3 ns, 142 B: 6 ns
+]
+
+
+@pytest.mark.parametrize(("override", "read_ns", "write_ns"), SENSITIVITY)
+def test_every_knob_moves_what_it_should(override: str, read_ns: int, write_ns: int) -> None:
+    base, changed = profile.load("pfma"), profile.load("pfma", [override])
+    assert latency.idle_ns(changed, "read") - latency.idle_ns(base, "read") == read_ns
+    assert latency.idle_ns(changed, "write") - latency.idle_ns(base, "write") == write_ns
+
+
+def test_bandwidth_bounds_of_a_lightpath() -> None:
+    """28.125 x 64/70 = 25.71 GB/s of reads (the paper prints 25.6) and 28.125 x 64/78 = 23.08 GB/s of single writes."""
+    pfma = profile.load("pfma")
+    assert latency.path_bound_gb_per_s(pfma, "read") == pytest.approx(28.125 * 64 / 70)
+    assert latency.path_bound_gb_per_s(pfma, "read") >= 25.6
+    assert latency.path_bound_gb_per_s(pfma, "write") == pytest.approx(28.125 * 64 / 78)
+
+
+def test_lines_in_flight_bound_bandwidth() -> None:
+    """One line at a time is 64 B / 283 ns; 113 reads in flight are what 25.6 GB/s need; credits cap the rest."""
+    pfma = profile.load("pfma")
+    assert latency.window_bound_gb_per_s(pfma, "read", 1) == pytest.approx(64 / 283)
+    assert latency.window_bound_gb_per_s(pfma, "read", 112) < 25.6 < latency.window_bound_gb_per_s(pfma, "read", 114)
+    credits = pfma.path.credits.canonical
+    assert latency.window_bound_gb_per_s(pfma, "read", 10 * credits) == pytest.approx(credits * 64 / 283)

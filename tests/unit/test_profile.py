@@ -1,0 +1,117 @@
+"""Profiles: what a wrong one says, and that the numbers that follow from a right one are exact."""
+
+from pathlib import Path
+
+import pytest
+
+from prismem.errors import MisuseError, ProfileError
+from prismem.models import profile as profiles
+from prismem.models.quantity import Rate
+from prismem.paths import PROFILES
+
+
+def edited(tmp_path: Path, old: str, new: str) -> str:
+    """Path of a copy of the pfma profile with one text replaced."""
+    text = (PROFILES / "pfma.toml").read_text()
+    assert old in text
+    path = tmp_path / "edited.toml"
+    path.write_text(text.replace(old, new, 1))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_profile_loads_and_gives_whole_straps(name: str) -> None:
+    """Each profile of the checkout is valid; straps and parameters are plain integers."""
+    profile = profiles.load(name)
+    hosts, modules = profile.rack.hosts.canonical, profile.rack.modules.canonical
+    numbers = profile.straps(modules) | profile.parameters(hosts, modules)
+    assert all(type(value) is int and value >= 0 for value in numbers.values())
+    assert profile.name == name
+
+
+def test_straps_of_the_appliance() -> None:
+    """28.125 GB/s is 450/16 B/ns; 5 m of fibre are 25 ns; 4 modules give 4 ways."""
+    straps = profiles.load("pfma").straps(4)
+    assert straps["path_rate_b16"] == 450
+    assert straps["path_flight_ns"] == 25
+    assert straps["cxl_rate_b16"] == 128 * 16
+    assert (straps["hdm_ways"], straps["hdm_gran_b"]) == (4, 256)
+    assert straps["hdm_size_mib"] == 4 * 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("modules", "ways"), [(1, 1), (2, 2), (3, 1), (4, 4), (6, 2), (12, 4), (16, 16)])
+def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
+    profile = profiles.load("pfma")
+    profile.check_size(1, modules)
+    assert profile.hdm_ways(modules) == ways
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('unit = "m"', 'unit = "s"', ["path.fibre_length", "'s'", "use m or cm"]),
+        ('unit = "m", ', "", ["path.fibre_length.unit", "missing"]),
+        ("value = 28.125", "value = 28.1", ["path.rate", "28.1 GB/s", "0.0625 GB/s"]),
+        ("value = 28.125", "value = -1", ["path.rate", "negative"]),
+        ("value = 28.125", 'value = "fast"', ["path.rate", "'fast'"]),
+        ("value = 128, unit", "value = true, unit", ["cxl.rate", "True"]),
+        ("fibre_length", "fiber_length", ["path", "fib"]),
+        ("[nic]", "[nic]\nspeed = 1", ["nic.speed", "unknown key", "decode_time"]),
+        ("[nic]", "[nick]", ["nic"]),
+        ("value = 128, unit", "value = 0, unit", ["cxl.rate", "0 GB/s", "outside"]),
+        ("banks = { value = 16", "banks = { value = 12", ["hbm.banks", "12", "use one of"]),
+        ('source = "chosen: one rack"', 'source = " "', ["path.fibre_length", "source is empty"]),
+        ("refresh_time = { value = 260", "refresh_time = { value = 3900", ["hbm.refresh_time", "refresh_interval"]),
+        ("[hdm]", "[hdm", ["not TOML"]),
+    ],
+)
+def test_wrong_profiles_name_file_key_and_cure(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
+    """One edit makes the profile wrong; the message names the file and what to do."""
+    with pytest.raises(ProfileError) as caught:
+        profiles.load(edited(tmp_path, old, new))
+    assert "edited.toml" in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_unknown_profile_lists_the_names() -> None:
+    with pytest.raises(ProfileError, match=r"pfma, .*tiny"):
+        profiles.load("pmfa")
+
+
+def test_override_changes_one_number() -> None:
+    """10 m more fibre are 50 ns more flight, and nothing else."""
+    before, after = profiles.load("pfma").straps(2), profiles.load("pfma", ["path.fibre_length=15 m"]).straps(2)
+    assert {key: after[key] - before[key] for key in before if before[key] != after[key]} == {"path_flight_ns": 50}
+
+
+@pytest.mark.parametrize(
+    ("override", "word"),
+    [
+        ("path.length=1 m", "unknown key"),
+        ("path", "section.key=value"),
+        ("path.fibre_length=long", "number with a unit"),
+        ("path.fibre_length=1 ns", "use m or cm"),
+        ("path.fibre_length=0.3 m", "not a whole number"),
+        ("rack.hosts=17", "outside 1..16"),
+    ],
+)
+def test_wrong_overrides(override: str, word: str) -> None:
+    with pytest.raises(ProfileError, match=word):
+        profiles.load("pfma", [override])
+
+
+@pytest.mark.parametrize(
+    ("hosts", "modules", "word"),
+    [(0, 1, "HOSTS: 0"), (17, 1, "HOSTS: 17"), (1, 17, "MODULES: 17"), (1, 7, "MODULES: 7")],
+)
+def test_impossible_sizes(hosts: int, modules: int, word: str) -> None:
+    """HOSTS=0, more than the profile has, and a number of modules that four decoders cannot map."""
+    with pytest.raises(MisuseError, match=word):
+        profiles.load("pfma").parameters(hosts, modules)
+
+
+def test_units_convert_exactly() -> None:
+    """225 Gb/s and 28.125 GB/s are the same rate."""
+    gigabits = Rate(value=225, unit="Gb/s", source="test")
+    assert gigabits.canonical == Rate(value=28.125, unit="GB/s", source="test").canonical == 450
