@@ -40,11 +40,13 @@ def _one_of(choices: tuple[int, ...]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Delay = Annotated[Time, _within(0, 100_000)]
-Interval = Annotated[Time, _within(0, 1_000_000)]  # 0: never
+Delay = Annotated[Time, _within(0, 65_535)]
+Stage = Annotated[Time, _within(1, 65_535)]  # a stage of the RTL that cannot be left out
+Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
 Speed = Annotated[Rate, _within(16, 65_535)]
-Fibre = Annotated[Length, _within(0, 5_000)]
-FrameSize = Annotated[Size, _within(1, 4_096)]
+Fibre = Annotated[Length, _within(0, 50_000)]
+FrameSize = Annotated[Size, _within(1, 4_095)]
+DataFrameSize = Annotated[Size, _within(64, 4_095)]
 Few = Annotated[Count, _within(1, 16)]
 PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
 
@@ -73,7 +75,7 @@ class Cxl(Section):
 class Nic(Section):
     """Host adapter."""
 
-    decode_time: Delay
+    decode_time: Stage
     tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048, 4096))]
     queue_depth: PowerOf2
 
@@ -91,8 +93,8 @@ class Frame(Section):
     """Bytes on the lightpath, data included."""
 
     read_request: FrameSize
-    write_request: FrameSize
-    read_response: FrameSize
+    write_request: DataFrameSize
+    read_response: DataFrameSize
     write_response: FrameSize
 
 
@@ -100,17 +102,17 @@ class Module(Section):
     """Memory module without its media."""
 
     port_time: Delay
-    return_time: Delay
+    return_time: Stage
     capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
 
 
 class Hbm(Section):
     """HBM front of a module: a write-through cache."""
 
-    cas_time: Delay
+    cas_time: Stage
     row_to_column_time: Delay
     precharge_time: Delay
-    commit_time: Delay
+    commit_time: Stage
     idle_close_time: Delay
     refresh_interval: Interval
     refresh_time: Delay
@@ -125,7 +127,7 @@ class Hbm(Section):
 class Ddr(Section):
     """DDR5 behind the HBM front."""
 
-    cas_time: Delay
+    cas_time: Stage
     row_to_column_time: Delay
     precharge_time: Delay
     refresh_interval: Interval
@@ -169,6 +171,11 @@ class Profile(Section):
             raise ValueError(
                 f"hdm.base {self.hdm.base}, hdm.window {self.hdm.window}: not aligned; "
                 "use multiples of 256 MiB and 2 MiB"
+            )
+        if self.path.phy_time.canonical + self.path.fibre_length.canonical > 65_535:
+            raise ValueError(
+                f"path.phy_time {self.path.phy_time} and path.fibre_length {self.path.fibre_length}: more than 65535 ns "
+                "together; shorten the fibre"
             )
         for name in ("hbm", "ddr"):
             media: Hbm | Ddr = getattr(self, name)

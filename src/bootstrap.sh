@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a bare machine to a ready .venv: checks the tools that the machine has to bring, names what is missing in one line
-# with the command that installs it, and installs the pinned packages. `make` calls it when requirements.lock is newer.
+# From a bare machine to a ready .venv: checks the tools that the machine has to bring, names what is missing in one
+# line with the command that installs it, and installs the pinned packages. `make` calls it when the lock is newer.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 readonly DEBIAN="sudo apt-get install -y python3 python3-venv libpython3-dev g++ make perl"

@@ -1,4 +1,4 @@
-"""Hygiene of the checkout as tests. Each check is a function of a file's text, and each is shown a text that it refuses."""
+"""Hygiene of the checkout as tests. Each check is a function of a text, and each is shown a text that it refuses."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from prismem.cli.main import cli
 from prismem.paths import ROOT
 
 LINES_MAX = {".py": 400, ".sv": 400, ".svh": 400, ".c": 400, ".h": 400, ".cpp": 450, ".hpp": 400, ".sh": 150}
-COLUMNS_MAX = 120
+COLUMNS_MAX = 128  # comments of C and SystemVerilog; ruff and clang-format hold code to 120
 SIZE_MAX_B = 700 * 1024
 TEXT_ENDINGS = {*LINES_MAX, ".md", ".toml", ".yaml", ".vlt", ".mk", ".f", ".def"}
 
@@ -109,7 +109,7 @@ def test_files_are_short() -> None:
     found = {str(path.relative_to(ROOT)): length_problems(path.suffix, text) for path, text in texts()}
     assert not any(found.values()), report(found)
     assert length_problems(".py", "x\n" * 401)
-    assert length_problems(".sv", "x" * 121)
+    assert length_problems(".sv", "x" * 129)
 
 
 def test_nothing_is_unfinished_or_of_one_machine() -> None:
@@ -153,17 +153,16 @@ def test_import_check_refuses_what_it_should() -> None:
 
 
 def test_documents_name_commands_and_files_that_exist() -> None:
-    documents = [(path, text) for path, text in texts() if path.suffix == ".md"]
+    documents = {path: text for path, text in texts() if path.suffix == ".md"}
     assert documents
     targets, commands = make_targets(), set(cli.commands)
     found = {
-        str(p.relative_to(ROOT)): command_problems(t, targets, commands) + link_problems(p, t) for p, t in documents
+        str(path.relative_to(ROOT)): command_problems(text, targets, commands) + link_problems(path, text)
+        for path, text in documents.items()
     }
     assert not any(found.values()), report(found)
-    assert command_problems("```\nmake coffee\nprismem brew x\n```", targets, commands) == [
-        "make coffee",
-        "prismem brew",
-    ]
+    wrong = "```\nmake coffee\nprismem brew x\n```"
+    assert command_problems(wrong, targets, commands) == ["make coffee", "prismem brew"]
     assert link_problems(ROOT / "README.md", "[x](docs/nowhere.md)") == ["docs/nowhere.md"]
 
 

@@ -114,6 +114,14 @@ def lint(fix: bool) -> None:
     sys.exit(EXIT_PASSED if run(Console(), fix=fix) else EXIT_FAILED)
 
 
+@cli.command()
+def demo() -> None:
+    """Latency, KV blocks shared through the RTL, and a missing flush that is caught."""
+    from prismem.cli.demo import run
+
+    sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
+
+
 def _list_tests() -> None:
     from prismem.tb.job import jobs
 

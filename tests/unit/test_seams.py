@@ -1,0 +1,76 @@
+"""Facts that two languages write down are the same in both: straps, parameters, ports, structures, enumerations."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from prismem.lib import emu
+from prismem.models import profile
+from prismem.paths import BENCH_HDL, SOFTWARE
+from prismem.tb.runner.build import BENCH_PORTS
+
+HEADER = (SOFTWARE / "emu" / "include" / "prismem_emu.h").read_text()
+BENCH = (BENCH_HDL / "tb_appliance.sv").read_text()
+STRAPS = (BENCH_HDL / "tb_straps.sv").read_text()
+
+
+def struct_members(name: str) -> list[tuple[str, str]]:
+    """(name, type) of the members of a C structure, in order."""
+    body = re.search(rf"typedef struct {name} {{(.*?)}} {name};", HEADER, re.DOTALL)
+    assert body is not None
+    code = re.sub(r"/\*.*?\*/", "", body[1], flags=re.DOTALL)
+    declarations = re.findall(r"(uint32_t|uint64_t)\s+([\w,\s]+);", code)
+    return [(member.strip(), kind) for kind, members in declarations for member in members.split(",")]
+
+
+def enumerators(prefix: str) -> dict[str, int]:
+    return {name: int(value) for name, value in re.findall(rf"\b{prefix}_(\w+) = (\d+)", HEADER)}
+
+
+def test_straps_are_those_of_the_bench() -> None:
+    """Every strap that the bench reads comes from the profile, and the bench's defaults are the pfma profile."""
+    in_bench = dict(re.findall(r'\b(?:strap|delay|rate|frame)\("(\w+)"(?:, (\d+))?', STRAPS))
+    straps = profile.load("pfma").straps(2)
+    assert set(in_bench) == set(straps)
+    sizes = {"hdm_base", "hdm_size_mib", "hdm_ways", "hdm_gran_b", "module_mib"}  # their defaults depend on the bench
+    assert {name: int(in_bench[name]) for name in set(in_bench) - sizes} == {n: straps[n] for n in set(straps) - sizes}
+
+
+def test_parameters_are_those_of_the_bench() -> None:
+    in_bench = {name: int(value) for name, value in re.findall(r"parameter int unsigned (\w+) = (\d+)", BENCH)}
+    assert in_bench == profile.load("pfma").parameters(2, 2)
+
+
+def test_public_ports_are_all_ports_of_the_bench() -> None:
+    ports = set(re.findall(r"^\s*(?:input|output)\s+logic\s+(?:\[\d+:0\]\s+)?(\w+)", BENCH, re.MULTILINE))
+    assert set(re.findall(r'-var "(\w+)"', BENCH_PORTS.read_text())) == ports
+
+
+@pytest.mark.parametrize(
+    ("struct", "python", "raw"),
+    [("emu_config", emu.MachineConfig, emu._CConfig), ("emu_traffic", emu.Traffic, emu._CTraffic)],
+)
+def test_structures_of_the_emulator(struct: str, python: type, raw: type) -> None:
+    """Same members, same order, same width."""
+    members = struct_members(struct)
+    assert [name for name, _ in members] == ["struct_bytes", *(field.name for field in fields(python))]
+    widths = {"uint32_t": 4, "uint64_t": 8}
+    assert [(name, getattr(raw, name).size) for name, _ in members] == [(name, widths[kind]) for name, kind in members]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "python"), [("EMU_PORT", emu.Port), ("EMU_POLICY", emu.Policy), ("EMU_CLWB", emu.Clwb)]
+)
+def test_enumerations_of_the_emulator(prefix: str, python: type) -> None:
+    assert enumerators(prefix) == {member.name: member.value for member in python}
+
+
+def test_states_of_the_emulator() -> None:
+    found = enumerators("EMU")
+    assert {name: found[name] for name in emu.State.__members__} == {s.name: s.value for s in emu.State}
+
+
+def test_every_binding_is_declared_in_the_header() -> None:
+    for name in emu._SIGNATURES:
+        assert re.search(rf"\b{name}\(", HEADER), name
