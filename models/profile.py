@@ -174,8 +174,8 @@ class Profile(Section):
             )
         if self.path.phy_time.canonical + self.path.fibre_length.canonical > 65_535:
             raise ValueError(
-                f"path.phy_time {self.path.phy_time} and path.fibre_length {self.path.fibre_length}: more than 65535 ns "
-                "together; shorten the fibre"
+                f"path.phy_time {self.path.phy_time} and path.fibre_length {self.path.fibre_length}: "
+                "more than 65535 ns together; shorten the fibre"
             )
         for name in ("hbm", "ddr"):
             media: Hbm | Ddr = getattr(self, name)

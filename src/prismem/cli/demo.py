@@ -1,7 +1,7 @@
 """`prismem demo`: the whole path in three acts, each a run that anyone can type.
 
-Idle latency by stage on the RTL; hosts that share KV blocks through the RTL with every byte checked; then the same with one
-flush taken out of the library, which has to be caught.
+Idle latency by stage on the RTL; hosts that share KV blocks through the RTL with every byte checked; then the same with
+one flush taken out of the library, which has to be caught.
 """
 
 import sys
