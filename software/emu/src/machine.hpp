@@ -1,0 +1,192 @@
+/**
+ * @file machine.hpp
+ * The emulated machine: hosts, threads, device, and what holds them together. One a process (`g_machine`).
+ */
+#pragma once
+
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fast.hpp"
+#include "fiber.hpp"
+#include "prismem_emu.h"
+#include "rng.hpp"
+#include "types.hpp"
+
+#define PRISMEM_EXPORT extern "C" __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+namespace prismem {
+
+class MemoryPort;
+class RtlPort;
+struct External;
+
+/** Vector clock over actors; index beyond the end reads as 0. */
+using Clock = std::vector<uint32_t>;
+void clock_join(Clock& into, const Clock& from);
+
+enum class ThreadState : uint8_t { kReady, kSleeping, kMemory, kBlocked, kDone };
+
+struct Thread {
+  int tid = 0;
+  uint32_t host = 0;
+  uint32_t named_host = 0;  ///< the host it was spawned for; differs from `host` when coherent
+  uint32_t flags = 0;
+  std::string name;
+  emu_thread_fn fn = nullptr;
+  void* arg = nullptr;
+  External* external = nullptr;
+  Fiber fiber;
+  ThreadState state = ThreadState::kReady;
+  uint64_t wake_ns = 0;
+  uint64_t wait_line = kNever;       ///< kMemory: the line it waits for
+  const char* wait_for = "";         ///< for the report of a deadlock
+  int64_t status = 0;
+  int saved_errno = 0;
+  bool detached = false;
+  std::vector<int> joiners;
+  std::vector<Pending> pending;
+  uint32_t streams = 0;              ///< entries of `pending` that are streaming stores
+  uint32_t writes_in_flight = 0;     ///< RTL: write-backs that its fences wait for
+  bool writes_ordered = false;       ///< its next store has to wait for them too (CLFLUSH, SFENCE)
+  uint64_t last_offset = kNever;     ///< last pool access, for reports
+  uint64_t last_pc = 0;
+  uint64_t polls = 0;
+  uint64_t debt_ps = 0;              ///< RTL: time of accesses not yet realised
+  uint64_t step_mark = 0;
+  uint32_t actor = 0;
+  Clock clock;
+  Clock fence_release, fence_acquire;  ///< C11 fences: clock to publish, clocks read but not yet joined
+};
+
+struct DmaTicket {
+  int64_t id = 0;  ///< 0: free
+  int dir = 0;
+  uint64_t offset = 0;
+  uint8_t* memory = nullptr;
+  uint32_t lines = 0;
+  uint32_t done = 0;
+  std::vector<uint32_t> todo;  ///< lines not yet issued
+  WordMeta meta{};             ///< of the stores, direction 0
+  Clock clock;                 ///< of the submitter
+  uint64_t ordinal = 0;        ///< position in the host's order of submission
+  uint32_t pc = 0;
+};
+
+struct HostCounters {
+  uint64_t loads = 0, stores = 0, fills = 0, prefetches = 0, writebacks = 0, evictions = 0, flushes = 0, fences = 0,
+           dma_lines_in = 0, dma_lines_out = 0;
+};
+
+/** Lines of a store whose hook has run but which may not have happened yet, while its thread is held up in a load. */
+struct Pin {
+  uint64_t first, last;
+  int tid;
+};
+
+struct Host {
+  uint32_t id = 0;
+  uint8_t* view = nullptr;
+  uint8_t* state = nullptr;
+  uint64_t* dirty = nullptr;
+  uint32_t* slot = nullptr;     ///< position of a valid line in `lines`
+  uint8_t* superseded = nullptr;
+  WordMeta* meta = nullptr;
+  uint64_t* base = nullptr;     ///< version of each word at the last fill or write-back
+  std::vector<uint64_t> lines;  ///< valid lines
+  std::vector<Request*> in_flight;  ///< fills and write-backs on their way
+  std::vector<Pin> pins;
+  std::deque<Request*> deferred;  ///< writes to a line whose write-back is under way
+  std::vector<DmaTicket> tickets;
+  std::vector<uint64_t> dma_finished;  ///< ordinals completed beyond the contiguous prefix
+  uint64_t dma_prefix = 0;             ///< all transfers up to this ordinal are complete
+  uint64_t dma_ordinal = 0;
+  int64_t dma_next_id = 1;
+  uint32_t dma_active = 0;
+  uint32_t dma_in_flight = 0;
+  HostCounters count;
+};
+
+struct Fault {
+  std::string kind;
+  std::string message;  ///< '\1' and '\2' stand for the own and the other source location
+  uint64_t time_ns = 0;
+  uint64_t offset = kNever;
+  int host = -1, thread = -1, other_host = -1, other_thread = -1;
+  uint32_t pc = 0, other_pc = 0;
+};
+
+/** The device behind all caches: bytes and shadow words of the pool. */
+struct Device {
+  uint8_t* data = nullptr;
+  WordMeta* meta = nullptr;
+};
+
+struct Machine {
+  explicit Machine(const emu_config& config);
+  ~Machine();
+  bool allocate();
+
+  emu_config cfg;
+  uint64_t lines;
+  Rng rng;
+  bool rtl;
+  std::vector<Host> hosts;
+  std::vector<std::unique_ptr<Thread>> threads;
+  Device device;
+  std::unique_ptr<MemoryPort> port;
+  RtlPort* rtl_port = nullptr;
+  int state = EMU_RUNNING;
+  bool started = false;
+  bool finished = false;  ///< final write-backs done
+
+  // scheduler
+  Thread* current = nullptr;
+  Fiber main_context;
+  std::vector<int> ready;
+  uint64_t now_ns = 0;        ///< RTL: the hardware's clock; functional: time skipped beyond one ns a step
+  uint64_t step_target = 0;   ///< step at which the budget reaches 0
+  uint64_t next_switch = kNever, next_event = kNever;
+  uint64_t switches = 0;
+  int live = 0;               ///< threads that are not daemons and have not ended
+  uint64_t idle_polls = 0;
+  uint64_t hunted_line = kNever;  ///< random policy: just stored by `hunted_host`, to be evicted at the next event
+  uint32_t hunted_host = 0;
+
+  // shared shadow
+  uint64_t* sharers = nullptr;
+  uint64_t* touched = nullptr;  ///< hosts that have used each line
+  WordMeta* newest = nullptr;
+  std::vector<uint64_t> touched_lines;
+  uint64_t recent[kRecentLines] = {};
+  uint32_t recent_count = 0;
+
+  std::vector<Request*> free_requests;
+  std::vector<std::unique_ptr<Request>> all_requests;
+
+  std::vector<Fault> faults;
+  uint64_t digest = 0;
+  FILE* log = nullptr;
+  std::string report_text, latency_text;
+};
+
+extern Machine* g_machine;
+
+inline bool detecting() { return g_machine->newest != nullptr; }
+inline uint64_t steps_now() { return g_machine->step_target - static_cast<uint64_t>(g_fast.budget); }
+
+Request* new_request(RequestKind kind, uint32_t host, uint64_t line);
+void free_request(Request* request);
+
+void set_error(const char* fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/** Lazily committed zero memory; nullptr when the address space is exhausted. */
+void* map_lazy(size_t bytes);
+
+}  // namespace prismem

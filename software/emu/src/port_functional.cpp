@@ -1,0 +1,107 @@
+/**
+ * @file port_functional.cpp
+ * The device as a plain memory: a request is served the moment it is submitted. With posted completions a write-back is
+ * held back and reported complete at once; it reaches the device at some later event, in order for each line.
+ */
+#include <cstring>
+
+#include "modules.hpp"
+#include "port.hpp"
+
+namespace prismem {
+
+void device_read(Request* request) {
+  const Machine& m = *g_machine;
+  memcpy(request->data.data(), m.device.data + (request->line << kLineShift), kLineBytes);
+  if (m.device.meta != nullptr) {
+    memcpy(request->meta.data(), m.device.meta + request->line * kWordsPerLine, sizeof request->meta);
+  }
+}
+
+void device_write(Request* request, const uint8_t* data, uint64_t mask) {
+  Machine& m = *g_machine;
+  check_device_write(*request);
+  uint8_t* line = m.device.data + (request->line << kLineShift);
+  if (mask == ~0ull) {
+    memcpy(line, data, kLineBytes);
+  } else {
+    for (uint32_t i = 0; i < kLineBytes; ++i) {
+      if ((mask >> i) & 1) line[i] = data[i];
+    }
+  }
+  shadow_device_write(*request, mask);
+}
+
+namespace {
+
+Decision decision_of(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kFill: return Decision::kFill;
+    case RequestKind::kPrefetch: return Decision::kPrefetch;
+    case RequestKind::kWriteBack: return Decision::kWriteBack;
+    case RequestKind::kStream: return Decision::kStream;
+    case RequestKind::kDmaRead: return Decision::kDmaRead;
+    case RequestKind::kDmaWrite: return Decision::kDmaWrite;
+    case RequestKind::kTrafficRead: return Decision::kTrafficRead;
+    case RequestKind::kTrafficWrite: return Decision::kTrafficWrite;
+  }
+  return Decision::kFill;
+}
+
+class FunctionalPort final : public MemoryPort {
+ public:
+  bool submit(Request* request) override {
+    const bool write = request->kind == RequestKind::kWriteBack || request->kind == RequestKind::kStream;
+    if (write && posted() && !g_machine->finished) {
+      delayed_.push_back(request);
+      return false;
+    }
+    serve(request);
+    return true;
+  }
+
+  bool posted() const override { return g_machine->cfg.completion_posted != 0; }
+
+  bool force(uint32_t host, uint64_t line) override {
+    for (auto it = delayed_.begin(); it != delayed_.end(); ++it) {
+      if ((*it)->host == host && (*it)->line == line) {
+        finish(it);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool progress() override {
+    if (delayed_.empty()) return false;
+    finish(delayed_.begin() + static_cast<ptrdiff_t>(g_machine->rng.below(delayed_.size())));
+    return true;
+  }
+
+  bool idle() const override { return delayed_.empty(); }
+
+ private:
+  void serve(Request* request) {
+    if (is_read(request->kind)) {
+      device_read(request);
+    } else {
+      device_write(request, request->data.data(), request->mask);
+    }
+    note(decision_of(request->kind), request->host, request->line, request->mask, request->data.data());
+  }
+
+  void finish(std::vector<Request*>::iterator it) {
+    Request* request = *it;
+    delayed_.erase(it);
+    serve(request);
+    complete_request(request);
+  }
+
+  std::vector<Request*> delayed_;  ///< at most one a host and line; later ones wait in the host's `deferred`
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryPort> make_functional_port() { return std::make_unique<FunctionalPort>(); }
+
+}  // namespace prismem

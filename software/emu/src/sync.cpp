@@ -1,0 +1,129 @@
+/**
+ * @file sync.cpp
+ * Who knows of whom: vector clocks, published by release stores, joined by acquire loads that read such a store.
+ *
+ * In the pool a clock belongs to one version of one word, since a host may still read an old version; the last
+ * kReleasesKept are remembered. In ordinary memory, which is coherent within its host, the word alone is the key.
+ * Forgetting an old clock can hide a fault but never invent one.
+ */
+#include <algorithm>
+
+#include "access.hpp"
+
+namespace prismem {
+
+namespace {
+
+struct Release {
+  uint64_t version;
+  Clock clock;
+};
+struct SyncWord {
+  std::vector<Release> kept;
+  uint32_t next = 0;
+};
+
+constexpr size_t kLocalWordsMax = 1u << 16;
+
+std::unordered_map<uint64_t, SyncWord> g_pool_words;
+std::unordered_map<uint64_t, Clock> g_local_words;
+
+const Clock* find_release(uint64_t word, uint64_t version) {
+  const auto it = g_pool_words.find(word);
+  if (it == g_pool_words.end()) return nullptr;
+  for (const Release& release : it->second.kept) {
+    if (release.version == version) return &release.clock;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void clock_join(Clock& into, const Clock& from) {
+  if (into.size() < from.size()) into.resize(from.size(), 0);
+  for (size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
+}
+
+void sync_reset() {
+  g_pool_words.clear();
+  g_local_words.clear();
+}
+
+void sync_advance(Thread& thread) {
+  const uint32_t epoch = ++thread.clock[thread.actor];
+  if (g_machine->current == &thread) g_fast.epoch = epoch;
+}
+
+namespace {
+
+void publish(uint64_t address, const Clock& clock, bool keep_sequence, uint64_t replaced_version) {
+  if (!in_view(address)) {
+    if (g_local_words.size() >= kLocalWordsMax) g_local_words.clear();
+    Clock& known = g_local_words[address];
+    if (keep_sequence) {
+      clock_join(known, clock);
+    } else {
+      known = clock;
+    }
+    return;
+  }
+  const uint64_t word = (address - g_fast.view) >> 3;
+  const uint64_t version = g_fast.meta[word].version();
+  Release release{version, clock};
+  if (keep_sequence) {
+    if (const Clock* before = find_release(word, replaced_version)) clock_join(release.clock, *before);
+  }
+  SyncWord& sync = g_pool_words[word];
+  if (sync.kept.size() < kReleasesKept) {
+    sync.kept.push_back(std::move(release));
+  } else {
+    sync.kept[sync.next] = std::move(release);
+    sync.next = (sync.next + 1) % kReleasesKept;
+  }
+}
+
+}  // namespace
+
+void sync_release(Thread& thread, uint64_t address, bool keep_sequence, uint64_t replaced_version) {
+  if (!detecting()) return;
+  publish(address, thread.clock, keep_sequence, replaced_version);
+  sync_advance(thread);
+}
+
+void sync_relaxed_store(Thread& thread, uint64_t address) {
+  if (detecting() && !thread.fence_release.empty()) publish(address, thread.fence_release, false, 0);
+}
+
+void sync_acquire(Thread& thread, uint64_t address, bool now) {
+  if (!detecting()) return;
+  const Clock* clock = nullptr;
+  if (in_view(address)) {
+    const uint64_t word = (address - g_fast.view) >> 3;
+    clock = find_release(word, g_fast.meta[word].version());
+  } else {
+    const auto it = g_local_words.find(address);
+    if (it != g_local_words.end()) clock = &it->second;
+  }
+  if (clock == nullptr) return;
+  clock_join(now ? thread.clock : thread.fence_acquire, *clock);
+}
+
+void sync_release_fence(Thread& thread) {
+  if (!detecting()) return;
+  thread.fence_release = thread.clock;
+  sync_advance(thread);
+}
+
+void sync_acquire_fence(Thread& thread) {
+  if (!detecting()) return;
+  clock_join(thread.clock, thread.fence_acquire);
+}
+
+void sync_fork(Thread& parent, Thread& child) {
+  clock_join(child.clock, parent.clock);
+  sync_advance(parent);
+}
+
+void sync_join(Thread& thread, const Clock& from) { clock_join(thread.clock, from); }
+
+}  // namespace prismem
