@@ -1,0 +1,100 @@
+// CXL.mem between one host port and its NIC, at message level, both directions.
+//
+// Valid and ready at both ends. A flit packer and a link layer with CRC and replay take this module's place without a change
+// at either end: they, too, accept messages of the four classes here and deliver them there.
+
+module cxl_channel
+  import pf_pkg::*;
+  import cxl_pkg::*;
+(
+  input  logic      clk_i,
+  input  logic      rst_ni,
+  input  time_ns_t  now_i,
+  input  delay_ns_t req_ns_i,
+  input  delay_ns_t rsp_ns_i,
+  input  rate_b16_t rate_b16_i,
+  // Host port side
+  input  logic      host_req_valid_i,
+  output logic      host_req_ready_o,
+  input  m2s_req_t  host_req_i,
+  input  logic      host_rwd_valid_i,
+  output logic      host_rwd_ready_o,
+  input  m2s_rwd_t  host_rwd_i,
+  input  wline_t    host_rwd_line_i,
+  output logic      host_ndr_valid_o,
+  input  logic      host_ndr_ready_i,
+  output s2m_ndr_t  host_ndr_o,
+  output logic      host_drs_valid_o,
+  input  logic      host_drs_ready_i,
+  output s2m_drs_t  host_drs_o,
+  output data_t     host_drs_data_o,
+  // NIC side
+  output logic      nic_req_valid_o,
+  input  logic      nic_req_ready_i,
+  output m2s_req_t  nic_req_o,
+  output logic      nic_rwd_valid_o,
+  input  logic      nic_rwd_ready_i,
+  output m2s_rwd_t  nic_rwd_o,
+  output wline_t    nic_rwd_line_o,
+  input  logic      nic_ndr_valid_i,
+  output logic      nic_ndr_ready_o,
+  input  s2m_ndr_t  nic_ndr_i,
+  input  logic      nic_drs_valid_i,
+  output logic      nic_drs_ready_o,
+  input  s2m_drs_t  nic_drs_i,
+  input  data_t     nic_drs_data_i
+);
+
+  cxl_wire #(
+    .HeadBits    ($bits(m2s_req_t)),
+    .DataHeadBits($bits(m2s_rwd_t)),
+    .LineBits    ($bits(wline_t))
+  ) u_m2s (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .delay_ns_i  (req_ns_i),
+    .rate_b16_i,
+    .head_valid_i(host_req_valid_i),
+    .head_ready_o(host_req_ready_o),
+    .head_i      (host_req_i),
+    .data_valid_i(host_rwd_valid_i),
+    .data_ready_o(host_rwd_ready_o),
+    .data_head_i (host_rwd_i),
+    .data_line_i (host_rwd_line_i),
+    .head_valid_o(nic_req_valid_o),
+    .head_ready_i(nic_req_ready_i),
+    .head_o      (nic_req_o),
+    .data_valid_o(nic_rwd_valid_o),
+    .data_ready_i(nic_rwd_ready_i),
+    .data_head_o (nic_rwd_o),
+    .data_line_o (nic_rwd_line_o)
+  );
+
+  cxl_wire #(
+    .HeadBits    ($bits(s2m_ndr_t)),
+    .DataHeadBits($bits(s2m_drs_t)),
+    .LineBits    ($bits(data_t))
+  ) u_s2m (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .delay_ns_i  (rsp_ns_i),
+    .rate_b16_i,
+    .head_valid_i(nic_ndr_valid_i),
+    .head_ready_o(nic_ndr_ready_o),
+    .head_i      (nic_ndr_i),
+    .data_valid_i(nic_drs_valid_i),
+    .data_ready_o(nic_drs_ready_o),
+    .data_head_i (nic_drs_i),
+    .data_line_i (nic_drs_data_i),
+    .head_valid_o(host_ndr_valid_o),
+    .head_ready_i(host_ndr_ready_i),
+    .head_o      (host_ndr_o),
+    .data_valid_o(host_drs_valid_o),
+    .data_ready_i(host_drs_ready_i),
+    .data_head_o (host_drs_o),
+    .data_line_o (host_drs_data_o)
+  );
+
+endmodule

@@ -1,0 +1,95 @@
+// Writes on their way to global visibility: each port's writes are applied whole, in order, `commit_ns_i` after they start.
+//
+// A read may start only when no older write of its port to the same line waits here; the check counts waiting writes by a hash
+// of the line, so now and then a read waits for another line's write, for at most the commit time.
+
+module mem_commit
+  import pf_pkg::*;
+#(
+  parameter int unsigned Ports = 4,
+  parameter int unsigned Depth = 32  // writes a port; power of two
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  time_ns_t         now_i,
+  input  delay_ns_t        commit_ns_i,
+  /// Head request of each port: room for it as a write, and whether it must wait as a read.
+  input  logic [Ports-1:0] look_i,
+  input  req_hdr_t         hdr_i  [Ports],
+  input  wline_t           line_i [Ports],
+  output logic [Ports-1:0] room_o,
+  output logic [Ports-1:0] hazard_o,
+  /// The head starts as a write.
+  input  logic [Ports-1:0] push_i,
+  /// Writes that become visible in this cycle.
+  input  logic [Ports-1:0] ready_i,
+  output logic [Ports-1:0] commit_o,
+  output req_hdr_t         commit_hdr_o [Ports],
+  output wline_t           commit_line_o[Ports]
+);
+
+  localparam int unsigned PtrBits = $clog2(Depth);
+  localparam int unsigned Buckets = 64;
+  typedef logic [PtrBits:0] ptr_t;
+
+  ptr_t     wr_q[Ports];
+  ptr_t     rd_q[Ports];
+  req_hdr_t hdr_q [Ports*Depth];
+  wline_t   line_q[Ports*Depth];
+  time_ns_t due_q [Ports*Depth];
+  ptr_t     waiting_q[Ports*Buckets];
+
+  function automatic int unsigned slot_of(int unsigned port, ptr_t ptr);
+    return port * Depth + 32'(PtrBits'(ptr));
+  endfunction
+
+  function automatic int unsigned bucket_of(int unsigned port, dpa_line_t addr);
+    return port * Buckets + 32'(6'(addr ^ (addr >> 6)));
+  endfunction
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      room_o[p] = wr_q[p] - rd_q[p] != ptr_t'(Depth);
+      hazard_o[p] = look_i[p] && waiting_q[bucket_of(p, hdr_i[p].line)] != '0;
+    end
+  end
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      commit_o[p] = wr_q[p] != rd_q[p] && ready_i[p] && now_i >= due_q[slot_of(p, rd_q[p])];
+      commit_hdr_o[p] = hdr_q[slot_of(p, rd_q[p])];
+      commit_line_o[p] = commit_o[p] ? line_q[slot_of(p, rd_q[p])] : '0;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        wr_q[p] <= '0;
+        rd_q[p] <= '0;
+      end
+      for (int unsigned b = 0; b < Ports * Buckets; b++) waiting_q[b] <= '0;
+    end else if (|{push_i, commit_o}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        automatic int unsigned in, out;
+        in = bucket_of(p, hdr_i[p].line);
+        out = bucket_of(p, commit_hdr_o[p].line);
+        if (push_i[p]) wr_q[p] <= wr_q[p] + 1'b1;
+        if (commit_o[p]) rd_q[p] <= rd_q[p] + 1'b1;
+        if (push_i[p] && !(commit_o[p] && in == out)) waiting_q[in] <= waiting_q[in] + 1'b1;
+        if (commit_o[p] && !(push_i[p] && in == out)) waiting_q[out] <= waiting_q[out] - 1'b1;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      if (push_i[p]) begin
+        hdr_q[slot_of(p, wr_q[p])] <= hdr_i[p];
+        line_q[slot_of(p, wr_q[p])] <= line_i[p];
+        due_q[slot_of(p, wr_q[p])] <= now_i + time_ns_t'(commit_ns_i);
+      end
+    end
+  end
+
+endmodule

@@ -1,0 +1,118 @@
+// Tags of the HBM write-through cache: sets x ways x sectors, with a valid bit for each line of a sector.
+//
+// Reads and whole-line writes allocate; a line that is written only in part and misses goes to DDR5 alone. Nothing is ever
+// dirty, so a victim is just forgotten. The victim pointer of a set goes round and steps over the way it points at when that
+// way is hit. A line whose fill is under way counts as a hit whose data comes no sooner than the fill (hit under miss).
+
+module mem_hbm_tags
+  import pf_pkg::*;
+#(
+  parameter int unsigned Ports = 4,
+  parameter int unsigned Sets = 4096,        // power of two
+  parameter int unsigned Ways = 8,           // power of two
+  parameter int unsigned SectorLines = 32    // power of two, at most 64
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  logic [Ports-1:0] look_i,
+  input  dpa_line_t        line_i   [Ports],
+  output logic [Ports-1:0] hit_o,
+  /// Earliest time at which a hit has data.
+  output time_ns_t         fill_ns_o[Ports],
+  /// The access starts: touch on a hit, allocate on a miss unless `no_allocate_i`; `fill_ns_i` is the end of a read's fill.
+  input  logic [Ports-1:0] fire_i,
+  input  logic [Ports-1:0] no_allocate_i,
+  input  logic [Ports-1:0] is_fill_i,
+  input  time_ns_t         fill_ns_i[Ports]
+);
+
+  localparam int unsigned SetBits = Sets > 1 ? $clog2(Sets) : 1;
+  localparam int unsigned WayBits = Ways > 1 ? $clog2(Ways) : 1;
+  localparam int unsigned LineBits = SectorLines > 1 ? $clog2(SectorLines) : 1;
+  localparam int unsigned SectorLog2 = $clog2(SectorLines);
+  localparam int unsigned SetLog2 = $clog2(Sets);
+  localparam int unsigned FillEntries = 256;
+  typedef logic [$clog2(Sets*Ways)-1:0] way_index_t;
+
+  dpa_line_t              tag_q   [Sets*Ways];
+  logic [SectorLines-1:0] valid_q [Sets*Ways];
+  logic [WayBits-1:0]     victim_q[Sets];
+  dpa_line_t              fill_line_q[FillEntries];
+  time_ns_t               fill_ns_q  [FillEntries];
+
+  logic [SetBits-1:0]  set   [Ports];
+  logic [LineBits-1:0] column[Ports];
+  dpa_line_t           tag   [Ports];
+  logic [Ports-1:0]    sector_hit;
+  way_index_t          entry [Ports];
+
+  function automatic logic [7:0] fill_index(dpa_line_t addr);
+    return addr[7:0] ^ addr[15:8] ^ addr[23:16];
+  endfunction
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      set[p] = '0;
+      column[p] = '0;
+      tag[p] = '0;
+      sector_hit[p] = 1'b0;
+      entry[p] = '0;
+      hit_o[p] = 1'b0;
+      fill_ns_o[p] = '0;
+      if (look_i[p]) begin
+        column[p] = LineBits'(line_i[p] & ~(~dpa_line_t'(0) << SectorLog2));
+        set[p] = SetBits'((line_i[p] >> SectorLog2) & ~(~dpa_line_t'(0) << SetLog2));
+        tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
+        entry[p] = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(victim_q[set[p]]);
+        for (int unsigned w = 0; w < Ways; w++) begin
+          automatic way_index_t e;
+          e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
+          if (valid_q[e] != '0 && tag_q[e] == tag[p]) begin
+            sector_hit[p] = 1'b1;
+            entry[p] = e;
+          end
+        end
+        hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
+        if (hit_o[p] && fill_line_q[fill_index(line_i[p])] == line_i[p])
+          fill_ns_o[p] = fill_ns_q[fill_index(line_i[p])];
+      end
+    end
+  end
+
+  // Two ports may allocate in one set in the same cycle; the later one wins and the other line will miss once more.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned e = 0; e < Sets * Ways; e++) valid_q[e] <= '0;
+      for (int unsigned s = 0; s < Sets; s++) victim_q[s] <= '0;
+    end else if (|fire_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (fire_i[p]) begin
+          if (!hit_o[p] && !no_allocate_i[p]) begin
+            valid_q[entry[p]] <= (sector_hit[p] ? valid_q[entry[p]] : '0) | (SectorLines'(1) << column[p]);
+          end
+          if ((sector_hit[p] || !no_allocate_i[p]) && WayBits'(entry[p]) == victim_q[set[p]])
+            victim_q[set[p]] <= Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      if (fire_i[p] && !hit_o[p] && !no_allocate_i[p]) begin
+        tag_q[entry[p]] <= tag[p];
+        if (is_fill_i[p]) begin
+          fill_line_q[fill_index(line_i[p])] <= line_i[p];
+          fill_ns_q[fill_index(line_i[p])] <= fill_ns_i[p];
+        end
+      end
+    end
+  end
+
+  initial begin
+    if ((Sets & (Sets - 1)) != 0 || (Ways & (Ways - 1)) != 0 || (SectorLines & (SectorLines - 1)) != 0 || SectorLines > 64)
+      $fatal(1, "%m: Sets %0d, Ways %0d, SectorLines %0d must be powers of two, SectorLines at most 64", Sets, Ways,
+             SectorLines);
+  end
+
+endmodule

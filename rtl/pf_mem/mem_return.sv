@@ -1,0 +1,145 @@
+// Responses of a memory module on their way to its ports.
+//
+// Two rings a port: write completions, which become due in order, and reads, which do not. The ring of reads is kept sorted by
+// due time: a new read moves in front of those that are due later, so hits overtake misses and a bank in refresh delays no
+// other bank's data. Of the two heads the one that has been due longer leaves first.
+//
+// Read data arrives from the media one cycle after its request and stays in its slot; the sorted ring moves slot numbers only.
+// They are a permutation of all slots: a new read takes the number that it finds at the ring's end.
+
+module mem_return
+  import pf_pkg::*;
+#(
+  parameter int unsigned Ports = 4,
+  parameter int unsigned Depth = 128  // responses a ring; power of two
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  input  time_ns_t         now_i,
+  /// Reads: room, and those that start in this cycle with the time at which they are due at the transmitter.
+  output logic [Ports-1:0] read_room_o,
+  input  logic [Ports-1:0] read_push_i,
+  input  nic_tag_t         read_tag_i   [Ports],
+  input  time_ns_t         read_due_ns_i[Ports],
+  /// Data of the read pushed in the cycle before.
+  input  data_t            data_i       [Ports],
+  /// Write completions.
+  output logic [Ports-1:0] write_room_o,
+  input  logic [Ports-1:0] write_push_i,
+  input  nic_tag_t         write_tag_i  [Ports],
+  input  time_ns_t         write_due_ns_i,
+  /// To the lightpaths.
+  output logic [Ports-1:0] tx_valid_o,
+  output logic [Ports-1:0] tx_has_data_o,
+  input  logic [Ports-1:0] tx_ready_i,
+  output rsp_hdr_t         tx_hdr_o     [Ports],
+  output data_t            tx_data_o    [Ports]
+);
+
+  localparam int unsigned PtrBits = $clog2(Depth);
+  typedef logic [PtrBits:0] ptr_t;
+  typedef logic [PtrBits-1:0] slot_t;
+
+  // Index {port, position or slot}.
+  ptr_t     read_wr_q     [Ports];
+  ptr_t     read_rd_q     [Ports];
+  time_ns_t read_due_ns_q [Ports*Depth];
+  nic_tag_t read_tag_q    [Ports*Depth];
+  slot_t    read_slot_q   [Ports*Depth];
+  data_t    data_q        [Ports*Depth];
+  ptr_t     write_wr_q    [Ports];
+  ptr_t     write_rd_q    [Ports];
+  time_ns_t write_due_ns_q[Ports*Depth];
+  nic_tag_t write_tag_q   [Ports*Depth];
+
+  logic [Ports-1:0] arrive_q;  // data of a read is on the media bus
+  slot_t            arrive_slot_q[Ports];
+
+  function automatic int unsigned at(int unsigned port, ptr_t ptr);
+    return port * Depth + 32'(PtrBits'(ptr));
+  endfunction
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      read_room_o[p] = read_wr_q[p] - read_rd_q[p] != ptr_t'(Depth);
+      write_room_o[p] = write_wr_q[p] - write_rd_q[p] != ptr_t'(Depth);
+    end
+  end
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) begin
+      automatic time_ns_t read_ns;
+      automatic time_ns_t write_ns;
+      read_ns = read_wr_q[p] != read_rd_q[p] ? read_due_ns_q[at(p, read_rd_q[p])] : '1;
+      write_ns = write_wr_q[p] != write_rd_q[p] ? write_due_ns_q[at(p, write_rd_q[p])] : '1;
+      tx_valid_o[p] = now_i >= read_ns || now_i >= write_ns;
+      tx_has_data_o[p] = now_i >= read_ns && read_ns <= write_ns;
+      tx_hdr_o[p].tag = tx_has_data_o[p] ? read_tag_q[at(p, read_rd_q[p])] : write_tag_q[at(p, write_rd_q[p])];
+      tx_data_o[p] = tx_has_data_o[p] ? data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))] : '0;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        read_wr_q[p] <= '0;
+        read_rd_q[p] <= '0;
+        write_wr_q[p] <= '0;
+        write_rd_q[p] <= '0;
+      end
+      arrive_q <= '0;
+    end else begin
+      arrive_q <= read_push_i;
+      if (|{read_push_i, write_push_i, tx_valid_o & tx_ready_i}) begin
+        for (int unsigned p = 0; p < Ports; p++) begin
+          if (read_push_i[p]) read_wr_q[p] <= read_wr_q[p] + 1'b1;
+          if (write_push_i[p]) write_wr_q[p] <= write_wr_q[p] + 1'b1;
+          if (tx_valid_o[p] && tx_ready_i[p]) begin
+            if (tx_has_data_o[p]) read_rd_q[p] <= read_rd_q[p] + 1'b1;
+            else write_rd_q[p] <= write_rd_q[p] + 1'b1;
+          end
+        end
+      end
+    end
+  end
+
+  // A new read is due later than now, so it never moves in front of a head that may leave in this cycle.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] <= slot_t'(i);
+    end else if (|read_push_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (read_push_i[p]) begin
+          automatic ptr_t place;
+          automatic slot_t slot;
+          place = read_wr_q[p];
+          slot = read_slot_q[at(p, place)];
+          for (int unsigned i = 0; i < Depth; i++) begin
+            if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
+            read_due_ns_q[at(p, place)] <= read_due_ns_q[at(p, place - 1'b1)];
+            read_tag_q[at(p, place)] <= read_tag_q[at(p, place - 1'b1)];
+            read_slot_q[at(p, place)] <= read_slot_q[at(p, place - 1'b1)];
+            place -= 1'b1;
+          end
+          read_due_ns_q[at(p, place)] <= read_due_ns_i[p];
+          read_tag_q[at(p, place)] <= read_tag_i[p];
+          read_slot_q[at(p, place)] <= slot;
+          arrive_slot_q[p] <= slot;
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (|{write_push_i, arrive_q}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (write_push_i[p]) begin
+          write_tag_q[at(p, write_wr_q[p])] <= write_tag_i[p];
+          write_due_ns_q[at(p, write_wr_q[p])] <= write_due_ns_i;
+        end
+        if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] <= data_i[p];
+      end
+    end
+  end
+
+endmodule

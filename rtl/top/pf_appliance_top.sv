@@ -1,0 +1,285 @@
+// The appliance: a NIC for each host, the mesh of lightpaths with its fibre shuffle, and the memory modules.
+//
+// Each host's CXL.mem port and each module's media leave here; what drives them is the bench's business.
+
+module pf_appliance_top
+  import pf_pkg::*;
+  import cxl_pkg::*;
+  import pf_hdm_pkg::*;
+#(
+  parameter int unsigned Hosts = 4,
+  parameter int unsigned Modules = 4,
+  parameter int unsigned NicTags = 2048,
+  parameter int unsigned PathQueueDepth = 2048,
+  parameter int unsigned PathFrames = 128,
+  parameter int unsigned HbmChannels = 64,
+  parameter int unsigned HbmBanks = 16,
+  parameter int unsigned HbmSets = 4096,
+  parameter int unsigned HbmWays = 8,
+  parameter int unsigned HbmSectorLines = 32,
+  parameter int unsigned DdrChannels = 8,
+  parameter int unsigned DdrBanks = 32
+) (
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
+  input  time_ns_t                      now_i,
+  input  pf_straps_t                    straps_i,
+  input  hdm_decoder_t [Decoders-1:0]   decoders_i[Hosts],
+  // CXL.mem, by host
+  input  logic         [Hosts-1:0]      req_valid_i,
+  output logic         [Hosts-1:0]      req_ready_o,
+  input  m2s_req_t                      req_i     [Hosts],
+  input  logic         [Hosts-1:0]      rwd_valid_i,
+  output logic         [Hosts-1:0]      rwd_ready_o,
+  input  m2s_rwd_t                      rwd_i     [Hosts],
+  input  wline_t                        rwd_line_i[Hosts],
+  output logic         [Hosts-1:0]      ndr_valid_o,
+  input  logic         [Hosts-1:0]      ndr_ready_i,
+  output s2m_ndr_t                      ndr_o     [Hosts],
+  output logic         [Hosts-1:0]      drs_valid_o,
+  input  logic         [Hosts-1:0]      drs_ready_i,
+  output s2m_drs_t                      drs_o     [Hosts],
+  output data_t                         drs_data_o[Hosts],
+  // Media, by module and port; read data one cycle after the request, writes of a cycle before its reads
+  output logic [Modules-1:0][Hosts-1:0] media_rd_valid_o,
+  output req_hdr_t                      media_rd_hdr_o [Modules][Hosts],
+  input  data_t                         media_rd_data_i[Modules][Hosts],
+  output logic [Modules-1:0][Hosts-1:0] media_wr_valid_o,
+  output req_hdr_t                      media_wr_hdr_o [Modules][Hosts],
+  output wline_t                        media_wr_line_o[Modules][Hosts],
+  // Status, by host
+  output logic [31:0]                   nxm_count_o    [Hosts],
+  output logic [$clog2(NicTags):0]      tags_used_o    [Hosts]
+);
+
+  logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready, req_rx_valid, req_rx_ready;
+  logic [Hosts-1:0][Modules-1:0] rsp_tx_valid, rsp_tx_has_data, rsp_tx_ready;
+  logic [Hosts-1:0][Modules-1:0] rsp_rx_valid, rsp_rx_has_data, rsp_rx_ready, unused_req_rx_has_data;
+  req_hdr_t req_tx_hdr[Hosts][Modules];
+  req_hdr_t req_rx_hdr[Hosts][Modules];
+  wline_t   req_tx_line[Hosts][Modules];
+  wline_t   req_rx_line[Hosts][Modules];
+  time_ns_t req_rx_since_ns[Hosts][Modules];
+  rsp_hdr_t rsp_tx_hdr[Hosts][Modules];
+  rsp_hdr_t rsp_rx_hdr[Hosts][Modules];
+  data_t    rsp_tx_data[Hosts][Modules];
+  data_t    rsp_rx_data[Hosts][Modules];
+  time_ns_t unused_rsp_rx_since_ns[Hosts][Modules];
+
+  logic [Modules-1:0][Hosts-1:0] mod_req_valid, mod_req_ready, mod_rsp_valid, mod_rsp_has_data, mod_rsp_ready;
+  req_hdr_t mod_req_hdr[Modules][Hosts];
+  wline_t   mod_req_line[Modules][Hosts];
+  time_ns_t mod_req_since_ns[Modules][Hosts];
+  rsp_hdr_t mod_rsp_hdr[Modules][Hosts];
+  data_t    mod_rsp_data[Modules][Hosts];
+
+  delay_ns_t path_ns;
+  logic [$clog2(PathFrames):0] path_credits;
+  assign path_ns = straps_i.path_phy_ns + straps_i.path_flight_ns;
+  assign path_credits = straps_i.path_credits[$clog2(PathFrames):0];
+
+  for (genvar h = 0; h < Hosts; h++) begin : gen_host
+    logic     nic_req_valid, nic_req_ready, nic_rwd_valid, nic_rwd_ready;
+    logic     nic_ndr_valid, nic_ndr_ready, nic_drs_valid, nic_drs_ready;
+    m2s_req_t nic_req;
+    m2s_rwd_t nic_rwd;
+    wline_t   nic_rwd_line;
+    s2m_ndr_t nic_ndr;
+    s2m_drs_t nic_drs;
+    data_t    nic_drs_data;
+
+    cxl_channel u_cxl (
+      .clk_i,
+      .rst_ni,
+      .now_i,
+      .req_ns_i        (straps_i.cxl_req_ns),
+      .rsp_ns_i        (straps_i.cxl_rsp_ns),
+      .rate_b16_i      (straps_i.cxl_rate_b16),
+      .host_req_valid_i(req_valid_i[h]),
+      .host_req_ready_o(req_ready_o[h]),
+      .host_req_i      (req_i[h]),
+      .host_rwd_valid_i(rwd_valid_i[h]),
+      .host_rwd_ready_o(rwd_ready_o[h]),
+      .host_rwd_i      (rwd_i[h]),
+      .host_rwd_line_i (rwd_line_i[h]),
+      .host_ndr_valid_o(ndr_valid_o[h]),
+      .host_ndr_ready_i(ndr_ready_i[h]),
+      .host_ndr_o      (ndr_o[h]),
+      .host_drs_valid_o(drs_valid_o[h]),
+      .host_drs_ready_i(drs_ready_i[h]),
+      .host_drs_o      (drs_o[h]),
+      .host_drs_data_o (drs_data_o[h]),
+      .nic_req_valid_o (nic_req_valid),
+      .nic_req_ready_i (nic_req_ready),
+      .nic_req_o       (nic_req),
+      .nic_rwd_valid_o (nic_rwd_valid),
+      .nic_rwd_ready_i (nic_rwd_ready),
+      .nic_rwd_o       (nic_rwd),
+      .nic_rwd_line_o  (nic_rwd_line),
+      .nic_ndr_valid_i (nic_ndr_valid),
+      .nic_ndr_ready_o (nic_ndr_ready),
+      .nic_ndr_i       (nic_ndr),
+      .nic_drs_valid_i (nic_drs_valid),
+      .nic_drs_ready_o (nic_drs_ready),
+      .nic_drs_i       (nic_drs),
+      .nic_drs_data_i  (nic_drs_data)
+    );
+
+    pf_nic #(
+      .Modules       (Modules),
+      .Tags          (NicTags),
+      .PathQueueDepth(PathQueueDepth)
+    ) u_nic (
+      .clk_i,
+      .rst_ni,
+      .now_i,
+      .id_i         (4'(h)),
+      .decode_ns_i  (straps_i.nic_decode_ns),
+      .decoders_i   (decoders_i[h]),
+      .req_valid_i  (nic_req_valid),
+      .req_ready_o  (nic_req_ready),
+      .req_i        (nic_req),
+      .rwd_valid_i  (nic_rwd_valid),
+      .rwd_ready_o  (nic_rwd_ready),
+      .rwd_i        (nic_rwd),
+      .rwd_line_i   (nic_rwd_line),
+      .ndr_valid_o  (nic_ndr_valid),
+      .ndr_ready_i  (nic_ndr_ready),
+      .ndr_o        (nic_ndr),
+      .drs_valid_o  (nic_drs_valid),
+      .drs_ready_i  (nic_drs_ready),
+      .drs_o        (nic_drs),
+      .drs_data_o   (nic_drs_data),
+      .tx_valid_o   (req_tx_valid[h]),
+      .tx_has_data_o(req_tx_has_data[h]),
+      .tx_ready_i   (req_tx_ready[h]),
+      .tx_hdr_o     (req_tx_hdr[h]),
+      .tx_line_o    (req_tx_line[h]),
+      .rx_valid_i   (rsp_rx_valid[h]),
+      .rx_has_data_i(rsp_rx_has_data[h]),
+      .rx_ready_o   (rsp_rx_ready[h]),
+      .rx_hdr_i     (rsp_rx_hdr[h]),
+      .rx_data_i    (rsp_rx_data[h]),
+      .nxm_count_o  (nxm_count_o[h]),
+      .tags_used_o  (tags_used_o[h])
+    );
+  end
+
+  lightpath_array #(
+    .Hosts   (Hosts),
+    .Modules (Modules),
+    .HeadBits($bits(req_hdr_t)),
+    .LineBits($bits(wline_t)),
+    .Depth   (PathFrames)
+  ) u_requests (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .rate_b16_i    (straps_i.path_rate_b16),
+    .delay_ns_i    (path_ns),
+    .head_frame_b_i(straps_i.frame_rd_req_b),
+    .line_frame_b_i(straps_i.frame_wr_req_b),
+    .credits_i     (path_credits),
+    .tx_valid_i    (req_tx_valid),
+    .tx_has_data_i (req_tx_has_data),
+    .tx_ready_o    (req_tx_ready),
+    .tx_head_i     (req_tx_hdr),
+    .tx_line_i     (req_tx_line),
+    .rx_valid_o    (req_rx_valid),
+    .rx_has_data_o (unused_req_rx_has_data),
+    .rx_ready_i    (req_rx_ready),
+    .rx_head_o     (req_rx_hdr),
+    .rx_line_o     (req_rx_line),
+    .rx_since_ns_o (req_rx_since_ns)
+  );
+
+  lightpath_array #(
+    .Hosts   (Hosts),
+    .Modules (Modules),
+    .HeadBits($bits(rsp_hdr_t)),
+    .LineBits($bits(data_t)),
+    .Depth   (PathFrames)
+  ) u_responses (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .rate_b16_i    (straps_i.path_rate_b16),
+    .delay_ns_i    (path_ns),
+    .head_frame_b_i(straps_i.frame_wr_rsp_b),
+    .line_frame_b_i(straps_i.frame_rd_rsp_b),
+    .credits_i     (path_credits),
+    .tx_valid_i    (rsp_tx_valid),
+    .tx_has_data_i (rsp_tx_has_data),
+    .tx_ready_o    (rsp_tx_ready),
+    .tx_head_i     (rsp_tx_hdr),
+    .tx_line_i     (rsp_tx_data),
+    .rx_valid_o    (rsp_rx_valid),
+    .rx_has_data_o (rsp_rx_has_data),
+    .rx_ready_i    (rsp_rx_ready),
+    .rx_head_o     (rsp_rx_hdr),
+    .rx_line_o     (rsp_rx_data),
+    .rx_since_ns_o (unused_rsp_rx_since_ns)
+  );
+
+  fiber_shuffle #(
+    .Hosts  (Hosts),
+    .Modules(Modules)
+  ) u_shuffle (
+    .nic_req_valid_i   (req_rx_valid),
+    .nic_req_ready_o   (req_rx_ready),
+    .nic_req_hdr_i     (req_rx_hdr),
+    .nic_req_line_i    (req_rx_line),
+    .nic_req_since_ns_i(req_rx_since_ns),
+    .mod_req_valid_o   (mod_req_valid),
+    .mod_req_ready_i   (mod_req_ready),
+    .mod_req_hdr_o     (mod_req_hdr),
+    .mod_req_line_o    (mod_req_line),
+    .mod_req_since_ns_o(mod_req_since_ns),
+    .mod_rsp_valid_i   (mod_rsp_valid),
+    .mod_rsp_has_data_i(mod_rsp_has_data),
+    .mod_rsp_ready_o   (mod_rsp_ready),
+    .mod_rsp_hdr_i     (mod_rsp_hdr),
+    .mod_rsp_data_i    (mod_rsp_data),
+    .nic_rsp_valid_o   (rsp_tx_valid),
+    .nic_rsp_has_data_o(rsp_tx_has_data),
+    .nic_rsp_ready_i   (rsp_tx_ready),
+    .nic_rsp_hdr_o     (rsp_tx_hdr),
+    .nic_rsp_data_o    (rsp_tx_data)
+  );
+
+  for (genvar m = 0; m < Modules; m++) begin : gen_module
+    pf_mem #(
+      .Ports         (Hosts),
+      .HbmChannels   (HbmChannels),
+      .HbmBanks      (HbmBanks),
+      .HbmSets       (HbmSets),
+      .HbmWays       (HbmWays),
+      .HbmSectorLines(HbmSectorLines),
+      .DdrChannels   (DdrChannels),
+      .DdrBanks      (DdrBanks)
+    ) u_mem (
+      .clk_i,
+      .rst_ni,
+      .now_i,
+      .id_i            (4'(m)),
+      .straps_i        (straps_i.mem),
+      .rx_valid_i      (mod_req_valid[m]),
+      .rx_ready_o      (mod_req_ready[m]),
+      .rx_hdr_i        (mod_req_hdr[m]),
+      .rx_line_i       (mod_req_line[m]),
+      .rx_since_ns_i   (mod_req_since_ns[m]),
+      .tx_valid_o      (mod_rsp_valid[m]),
+      .tx_has_data_o   (mod_rsp_has_data[m]),
+      .tx_ready_i      (mod_rsp_ready[m]),
+      .tx_hdr_o        (mod_rsp_hdr[m]),
+      .tx_data_o       (mod_rsp_data[m]),
+      .media_rd_valid_o(media_rd_valid_o[m]),
+      .media_rd_hdr_o  (media_rd_hdr_o[m]),
+      .media_rd_data_i (media_rd_data_i[m]),
+      .media_wr_valid_o(media_wr_valid_o[m]),
+      .media_wr_hdr_o  (media_wr_hdr_o[m]),
+      .media_wr_line_o (media_wr_line_o[m])
+    );
+  end
+
+endmodule

@@ -1,0 +1,179 @@
+// Bench of the appliance: emulated hosts in front of the RTL, a sparse store behind it, probes and checkers bound to it.
+//
+// Python drives the clock and the reset and waits for `done_o`; everything else goes through DPI (emu_dpi_pkg). Sizes are
+// parameters, delays and rates plusargs (tb_straps), faults for the tests of the checkers too (tb_faults).
+
+module tb_appliance
+  import pf_pkg::*;
+  import cxl_pkg::*;
+  import pf_hdm_pkg::*;
+#(
+  parameter int unsigned Hosts = 2,
+  parameter int unsigned Modules = 2,
+  parameter int unsigned NicTags = 2048,
+  parameter int unsigned PathQueueDepth = 2048,
+  parameter int unsigned HbmChannels = 64,
+  parameter int unsigned HbmBanks = 16,
+  parameter int unsigned HbmSets = 4096,
+  parameter int unsigned HbmWays = 8,
+  parameter int unsigned HbmSectorLines = 32,
+  parameter int unsigned DdrChannels = 8,
+  parameter int unsigned DdrBanks = 32
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  /// The run has ended and nothing is in flight any more.
+  output logic        done_o,
+  /// Simulated ns.
+  output logic [63:0] now_o,
+  /// enum emu_state of the emulator.
+  output logic [31:0] state_o
+);
+
+  localparam int unsigned PathFrames = 128;
+
+  pf_straps_t straps;
+  hdm_decoder_t [Decoders-1:0] decoders;
+  hdm_decoder_t [Decoders-1:0] host_decoders[Hosts];
+  logic [63:0] module_lines;
+  time_ns_t now;
+  logic [Hosts-1:0] busy, fault_double, fault_deaf;
+  logic [31:0] outstanding[Hosts];
+  time_ns_t progress_ns[Hosts];
+
+  logic [Hosts-1:0] req_valid, req_ready, rwd_valid, rwd_ready, ndr_valid, ndr_ready, drs_valid, drs_ready;
+  m2s_req_t req[Hosts];
+  m2s_rwd_t rwd[Hosts];
+  wline_t   rwd_line[Hosts];
+  s2m_ndr_t ndr[Hosts];
+  s2m_drs_t drs[Hosts];
+  data_t    drs_data[Hosts];
+
+  logic [Modules-1:0][Hosts-1:0] media_rd_valid, media_wr_valid;
+  req_hdr_t media_rd_hdr[Modules][Hosts];
+  req_hdr_t media_wr_hdr[Modules][Hosts];
+  data_t    media_rd_data[Modules][Hosts];
+  wline_t   media_wr_line[Modules][Hosts];
+  logic [31:0] nxm_count[Hosts];
+  logic [$clog2(NicTags):0] tags_used[Hosts];
+
+  tb_straps #(
+    .Modules   (Modules),
+    .PathFrames(PathFrames)
+  ) u_straps (
+    .straps_o      (straps),
+    .decoders_o    (decoders),
+    .module_lines_o(module_lines)
+  );
+
+  tb_timebase u_timebase (
+    .clk_i,
+    .rst_ni,
+    .busy_i(|busy),
+    .now_o (now),
+    .done_o,
+    .state_o
+  );
+
+  assign now_o = now;
+
+  tb_faults #(
+    .Hosts(Hosts)
+  ) u_faults (
+    .now_i   (now),
+    .double_o(fault_double),
+    .deaf_o  (fault_deaf)
+  );
+
+  for (genvar h = 0; h < Hosts; h++) begin : gen_host
+    assign host_decoders[h] = decoders;
+
+    host_port u_port (
+      .clk_i,
+      .rst_ni,
+      .now_i         (now),
+      .id_i          (4'(h)),
+      .fault_double_i(fault_double[h]),
+      .fault_deaf_i  (fault_deaf[h]),
+      .busy_o        (busy[h]),
+      .outstanding_o (outstanding[h]),
+      .progress_ns_o (progress_ns[h]),
+      .req_valid_o   (req_valid[h]),
+      .req_ready_i   (req_ready[h]),
+      .req_o         (req[h]),
+      .rwd_valid_o   (rwd_valid[h]),
+      .rwd_ready_i   (rwd_ready[h]),
+      .rwd_o         (rwd[h]),
+      .rwd_line_o    (rwd_line[h]),
+      .ndr_valid_i   (ndr_valid[h]),
+      .ndr_ready_o   (ndr_ready[h]),
+      .ndr_i         (ndr[h]),
+      .drs_valid_i   (drs_valid[h]),
+      .drs_ready_o   (drs_ready[h]),
+      .drs_i         (drs[h]),
+      .drs_data_i    (drs_data[h])
+    );
+  end
+
+  pf_appliance_top #(
+    .Hosts         (Hosts),
+    .Modules       (Modules),
+    .NicTags       (NicTags),
+    .PathQueueDepth(PathQueueDepth),
+    .PathFrames    (PathFrames),
+    .HbmChannels   (HbmChannels),
+    .HbmBanks      (HbmBanks),
+    .HbmSets       (HbmSets),
+    .HbmWays       (HbmWays),
+    .HbmSectorLines(HbmSectorLines),
+    .DdrChannels   (DdrChannels),
+    .DdrBanks      (DdrBanks)
+  ) u_dut (
+    .clk_i,
+    .rst_ni,
+    .now_i           (now),
+    .straps_i        (straps),
+    .decoders_i      (host_decoders),
+    .req_valid_i     (req_valid),
+    .req_ready_o     (req_ready),
+    .req_i           (req),
+    .rwd_valid_i     (rwd_valid),
+    .rwd_ready_o     (rwd_ready),
+    .rwd_i           (rwd),
+    .rwd_line_i      (rwd_line),
+    .ndr_valid_o     (ndr_valid),
+    .ndr_ready_i     (ndr_ready),
+    .ndr_o           (ndr),
+    .drs_valid_o     (drs_valid),
+    .drs_ready_i     (drs_ready),
+    .drs_o           (drs),
+    .drs_data_o      (drs_data),
+    .media_rd_valid_o(media_rd_valid),
+    .media_rd_hdr_o  (media_rd_hdr),
+    .media_rd_data_i (media_rd_data),
+    .media_wr_valid_o(media_wr_valid),
+    .media_wr_hdr_o  (media_wr_hdr),
+    .media_wr_line_o (media_wr_line),
+    .nxm_count_o     (nxm_count),
+    .tags_used_o     (tags_used)
+  );
+
+  sparse_store #(
+    .Modules(Modules),
+    .Ports  (Hosts)
+  ) u_store (
+    .clk_i,
+    .module_lines_i(module_lines),
+    .rd_valid_i    (media_rd_valid),
+    .rd_hdr_i      (media_rd_hdr),
+    .rd_data_o     (media_rd_data),
+    .wr_valid_i    (media_wr_valid),
+    .wr_hdr_i      (media_wr_hdr),
+    .wr_line_i     (media_wr_line)
+  );
+
+  initial begin
+    if (Hosts < 1 || Hosts > 16) $fatal(1, "%m: Hosts %0d is outside 1..16", Hosts);
+  end
+
+endmodule

@@ -1,0 +1,132 @@
+// Straps of the appliance from plusargs (`+name=value`, decimal), read at time 0; defaults are those of the `pfma` profile.
+//
+// An impossible value ends the simulation with the name of the strap, the value and what is allowed.
+
+module tb_straps
+  import pf_pkg::*;
+  import pf_hdm_pkg::*;
+#(
+  parameter int unsigned Modules = 4,
+  parameter int unsigned PathFrames = 128
+) (
+  output pf_straps_t                  straps_o,
+  /// The same decoders serve every host.
+  output hdm_decoder_t [Decoders-1:0] decoders_o,
+  output logic [63:0]                 module_lines_o
+);
+
+  localparam longint unsigned LinesPerMib = 1 << 14;
+  localparam longint unsigned DelayMax = 65535;
+  localparam longint unsigned FrameMax = 4095;
+
+  function automatic longint unsigned strap(string name, longint unsigned otherwise, longint unsigned low,
+                                            longint unsigned high);
+    longint unsigned value;
+    value = otherwise;
+    void'($value$plusargs({name, "=%d"}, value));
+    if (value < low || value > high)
+      $fatal(1, "%m: strap %s = %0d is outside %0d..%0d; give +%s=value in that range", name, value, low, high, name);
+    return value;
+  endfunction
+
+  function automatic delay_ns_t delay(string name, longint unsigned otherwise, longint unsigned low);
+    return delay_ns_t'(strap(name, otherwise, low, DelayMax));
+  endfunction
+
+  function automatic rate_b16_t rate(string name, longint unsigned otherwise);
+    return rate_b16_t'(strap(name, otherwise, 1, DelayMax));
+  endfunction
+
+  function automatic bytes_t frame(string name, longint unsigned otherwise, longint unsigned low);
+    return bytes_t'(strap(name, otherwise, low, FrameMax));
+  endfunction
+
+  // A delay between two blocks is at least 1 ns: the time of a clocked hand-over.
+  task automatic read_delays();
+    straps_o.cxl_req_ns = delay("cxl_req_ns", 23, 0);
+    straps_o.cxl_rsp_ns = delay("cxl_rsp_ns", 46, 0);
+    straps_o.cxl_rate_b16 = rate("cxl_rate_b16", 2048);
+    straps_o.nic_decode_ns = delay("nic_decode_ns", 12, 1);
+    straps_o.path_rate_b16 = rate("path_rate_b16", 450);
+    straps_o.path_phy_ns = delay("path_phy_ns", 28, 0);
+    straps_o.path_flight_ns = delay("path_flight_ns", 25, 0);
+    straps_o.path_credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(PathFrames)));
+    straps_o.frame_rd_req_b = frame("frame_rd_req_b", 14, 1);
+    straps_o.frame_wr_req_b = frame("frame_wr_req_b", 78, 64);
+    straps_o.frame_rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
+    straps_o.frame_wr_rsp_b = frame("frame_wr_rsp_b", 8, 1);
+    straps_o.mem.port_ns = delay("mem_port_ns", 14, 0);
+    straps_o.mem.return_ns = delay("mem_return_ns", 12, 1);
+    straps_o.mem.commit_ns = delay("hbm_commit_ns", 5, 1);
+    if (32'(straps_o.path_phy_ns) + 32'(straps_o.path_flight_ns) > 32'(DelayMax))
+      $fatal(1, "%m: straps path_phy_ns %0d + path_flight_ns %0d are more than %0d; shorten the fibre",
+             straps_o.path_phy_ns, straps_o.path_flight_ns, DelayMax);
+  endtask
+
+  task automatic read_dram();
+    straps_o.mem.hbm.cas_ns = delay("hbm_cas_ns", 46, 1);
+    straps_o.mem.hbm.rcd_ns = delay("hbm_rcd_ns", 16, 0);
+    straps_o.mem.hbm.rp_ns = delay("hbm_rp_ns", 16, 0);
+    straps_o.mem.hbm.rate_b16 = rate("hbm_rate_b16", 600);
+    straps_o.mem.hbm.idle_close_ns = delay("hbm_idle_close_ns", 50, 0);
+    straps_o.mem.hbm.refi_ns = delay("hbm_refi_ns", 3900, 0);
+    straps_o.mem.hbm.rfc_ns = delay("hbm_rfc_ns", 260, 0);
+    straps_o.mem.ddr.cas_ns = delay("ddr_cas_ns", 66, 1);
+    straps_o.mem.ddr.rcd_ns = delay("ddr_rcd_ns", 16, 0);
+    straps_o.mem.ddr.rp_ns = delay("ddr_rp_ns", 16, 0);
+    straps_o.mem.ddr.rate_b16 = rate("ddr_rate_b16", 819);
+    straps_o.mem.ddr.idle_close_ns = '0;
+    straps_o.mem.ddr.refi_ns = delay("ddr_refi_ns", 3900, 0);
+    straps_o.mem.ddr.rfc_ns = delay("ddr_rfc_ns", 295, 0);
+    check_refresh("hbm", straps_o.mem.hbm);
+    check_refresh("ddr", straps_o.mem.ddr);
+  endtask
+
+  function automatic void check_refresh(string kind, dram_straps_t dram);
+    if (dram.refi_ns != 0 && dram.rfc_ns >= dram.refi_ns)
+      $fatal(1, "%m: straps %s_rfc_ns %0d and %s_refi_ns %0d: refresh takes all the time; refi must be larger, or 0",
+             kind, dram.rfc_ns, kind, dram.refi_ns);
+  endfunction
+
+  // Modules / ways decoders, one after the other in address; decoder k covers modules k * ways to k * ways + ways - 1.
+  task automatic read_decoders();
+    longint unsigned base, lines, ways, gran_b, module_lines, count, each;
+    base = strap("hdm_base", 64'h10_0000_0000, 0, (64'd1 << 52) - 64);
+    lines = strap("hdm_size_mib", longint'(1024 * Modules), 1, 64'd1 << 25) * LinesPerMib;
+    ways = strap("hdm_ways", longint'(Modules & (~Modules + 1)), 1, 16);
+    gran_b = strap("hdm_gran_b", 256, 256, 16384);
+    module_lines = strap("module_mib", 64'd1 << 21, 1, 64'd1 << 21) * LinesPerMib;
+    module_lines_o = module_lines;
+    count = longint'(Modules) / ways;
+    if ((ways & (ways - 1)) != 0 || count * ways != longint'(Modules) || count > longint'(Decoders))
+      $fatal(1, "%m: strap hdm_ways = %0d: must be 1, 2, 4, 8 or 16 and divide the %0d modules among at most %0d decoders",
+             ways, Modules, Decoders);
+    if ((gran_b & (gran_b - 1)) != 0)
+      $fatal(1, "%m: strap hdm_gran_b = %0d is not a power of two in 256..16384", gran_b);
+    each = lines / count;
+    if (each * count != lines || (each / ways) * ways != each || ((each / ways) & (gran_b / 64 - 1)) != 0)
+      $fatal(1, "%m: strap hdm_size_mib = %0d does not split evenly over %0d modules in chunks of %0d B",
+             lines / LinesPerMib, Modules, gran_b);
+    if (each / ways > module_lines)
+      $fatal(1, "%m: straps hdm_size_mib and module_mib: %0d MiB fall on each module, which holds %0d MiB",
+             each / ways / LinesPerMib, module_lines / LinesPerMib);
+    if (base % 64 != 0) $fatal(1, "%m: strap hdm_base = %0d is not a multiple of 64", base);
+    decoders_o = '0;
+    for (longint unsigned k = 0; k < count; k++) begin
+      decoders_o[k].enable = 1'b1;
+      decoders_o[k].base = hpa_line_t'(base / 64 + k * each);
+      decoders_o[k].size = hpa_line_t'(each);
+      decoders_o[k].ways_log2 = 3'($clog2(32'(ways)));
+      decoders_o[k].gran_log2 = 4'($clog2(32'(gran_b)));
+      for (longint unsigned w = 0; w < ways; w++) decoders_o[k].targets[w] = 4'(k * ways + w);
+    end
+  endtask
+
+  initial begin
+    straps_o = '0;
+    read_delays();
+    read_dram();
+    read_decoders();
+  end
+
+endmodule

@@ -1,0 +1,64 @@
+// Simulated time, and when the run is over.
+//
+// Time moves by 1 ns a clock while anything is in flight. When nothing is, the hosts are asked in the middle of the cycle when
+// they next act, and time jumps there at the next edge: idle time costs nothing. Asking before the edge at which the host ports
+// take requests keeps the answer free of races.
+
+module tb_timebase
+  import pf_pkg::*;
+  import emu_dpi_pkg::*;
+(
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  /// A request or completion is under way anywhere.
+  input  logic        busy_i,
+  output time_ns_t    now_o,
+  output logic        done_o,
+  output logic [31:0] state_o
+);
+
+  time_ns_t    now_q;
+  time_ns_t    drain_ns_max;
+  time_ns_t    ended_ns_q;
+  time_ns_t    wake_ns_q;
+  logic        skip_q;
+  logic        done_q;
+  logic [31:0] state_q;
+
+  assign now_o = now_q;
+  assign done_o = done_q;
+  assign state_o = state_q;
+
+  always_ff @(negedge clk_i) begin
+    skip_q <= 1'b0;
+    if (rst_ni && !busy_i && state_q == 0) begin
+      automatic time_ns_t wake_ns;
+      void'(emu_tick(now_q));
+      wake_ns = emu_next_wake(now_q);
+      skip_q <= wake_ns > now_q + 1 && wake_ns != '1;
+      wake_ns_q <= wake_ns;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      now_q <= 64'd1;
+      state_q <= '0;
+      done_q <= 1'b0;
+      ended_ns_q <= '0;
+    end else begin
+      automatic int state;
+      state = emu_tick(now_q);
+      now_q <= skip_q ? wake_ns_q : now_q + 1;
+      state_q <= state;
+      if (state != 0 && state_q == 0) ended_ns_q <= now_q;
+      if (state_q != 0 && (!busy_i || now_q > ended_ns_q + drain_ns_max)) done_q <= 1'b1;
+    end
+  end
+
+  initial begin
+    drain_ns_max = 64'd100_000;
+    void'($value$plusargs("drain_ns_max=%d", drain_ns_max));
+  end
+
+endmodule
