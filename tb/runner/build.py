@@ -25,6 +25,7 @@ from prismem.tb.runner.verilator import BUILD_JOBS_MAX, VerilatorRunner, cocotb_
 
 TOP = "tb_appliance"
 BENCH_PORTS = Path(__file__).resolve().with_name("bench_ports.vlt")
+COMPLAINTS_MAX = 15
 BASE_ARGS = ["--assert", "-O3", "-Wno-fatal"]
 
 
@@ -93,6 +94,13 @@ def build_bench(parameters: Mapping[str, int], *, waves: bool = False) -> Build:
     return build_hdl(TOP, [BENCH_PORTS, *hdl_sources()], parameters, waves=waves, arguments=link)
 
 
+def complaints(log: Path) -> list[str]:
+    """The lines of a build log in which a tool complains; its end when none does."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    lines = [line for line in text.splitlines() if re.search(r"%Error|\berror\b|undefined reference", line)]
+    return lines[:COMPLAINTS_MAX] or tail(log)
+
+
 def build_hdl(
     top: str,
     sources: Sequence[Path],
@@ -132,7 +140,7 @@ def build_hdl(
                     log_file=log,
                 )
         except (RuntimeError, SystemExit) as error:
-            last = "\n".join(f"  {line}" for line in tail(log, 30))
-            raise PrismemError(f"the RTL does not build: {error}\n{last}\n  log: {relative(log)}") from None
+            said = "\n".join(f"  {line}" for line in complaints(log))
+            raise PrismemError(f"the RTL does not build: {error}\n{said}\n  log: {relative(log)}") from None
         stamp.write_text(f"{time.monotonic() - start_s:.1f} s\n", encoding="utf-8")
     return build
