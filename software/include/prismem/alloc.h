@@ -7,6 +7,7 @@
 
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26,4 +27,5 @@ int pm_alloc_stat(pm_pool *pool, pm_alloc_info *out);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -10,6 +10,7 @@
 
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,4 +37,5 @@ const pm_dma_engine *pm_dma_provider(void);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -12,6 +12,7 @@
 #include "digest.h"
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,4 +72,5 @@ int pm_index_audit(pm_pool *pool);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -7,6 +7,7 @@
 
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,4 +30,5 @@ int pm_manager_run(pm_pool *pool, const int *stop);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -7,6 +7,7 @@
 
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,4 +23,5 @@ int pm_destroy(pm_pool *pool, const void *key, size_t key_bytes);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -77,4 +78,5 @@ int pm_mutant_select(const char *name);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

@@ -8,6 +8,7 @@
 
 #include "pool.h"
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,4 +31,5 @@ int pm_receive(pm_pool *pool, uint32_t node, uint32_t channel, pm_signal *signal
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

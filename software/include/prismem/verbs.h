@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -36,4 +37,5 @@ const char *pm_verbs_path(void);
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 #endif

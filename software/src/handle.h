@@ -1,0 +1,152 @@
+/*
+ * The handle of an open pool, and the small helpers that every part uses. All of it is DRAM of this node.
+ */
+#ifndef PRISMEM_SRC_HANDLE_H
+#define PRISMEM_SRC_HANDLE_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "instructions.h"
+#include "layout.h"
+#include "mutant.h"
+#include "prismem/prismem.h"
+
+/* Synchronizing words of the pool: loads acquire, stores release. Anything else in the pool is data, read and written
+ * plainly under the rules of the line it lies in. Never a read-modify-write: it is atomic inside one host only. */
+#define pmi_load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define pmi_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+/* Statistics are kept by load and store, not by a locked add: a locked operation is a fence, and would hide a missing one.
+ * Two threads of a node may lose a count between them. */
+#define pmi_count(pool, field, n)                                                                          \
+  __atomic_store_n(&(pool)->stats.field, __atomic_load_n(&(pool)->stats.field, __ATOMIC_RELAXED) + (n), \
+                   __ATOMIC_RELAXED)
+
+/* Local tier of one lock. */
+typedef struct pmi_lock_local {
+  pthread_mutex_t mutex;
+  uint32_t waiting;   /* threads that want the mutex; atomic */
+  uint32_t held;      /* a thread holds the lock; atomic */
+  pthread_t owner;    /* valid while held */
+  uint32_t kept;      /* under mutex: the node holds the global lock */
+  uint32_t handovers; /* under mutex: since the global lock came */
+  uint32_t known;     /* under mutex: `ticket` is valid */
+  uint64_t ticket;    /* under mutex: of the last request */
+} pmi_lock_local;
+
+/* A region that a lock protects, seen from this node: which of its lines were acquired since the lock last came back from
+ * another node, and which are changed and not yet published (hold.c). */
+typedef struct pmi_guard {
+  uint32_t lock;
+  uint32_t epoch;  /* one more whenever the lock came back from another node */
+  uint32_t serial; /* one more at each set of changed lines */
+  uint32_t changed_count;
+  unsigned char *base;
+  uint64_t lines;
+  uint32_t *seen;    /* a line: epoch in which it was acquired */
+  uint32_t *changed; /* a line: serial in which it was changed */
+  uint64_t *changed_lines;
+} pmi_guard;
+
+/* The node's share of the allocator (heap.c). */
+typedef struct pmi_heap pmi_heap;
+/* Pins of this node by request (pins.c). */
+typedef struct pmi_pin_table pmi_pin_table;
+/* State of a lock manager (manager.c). */
+typedef struct pmi_manager pmi_manager;
+
+/* This node's end of one channel and direction. */
+typedef struct pmi_channel_end {
+  pthread_mutex_t mutex;
+  uint64_t sequence; /* last sent, or last taken */
+  int known;
+} pmi_channel_end;
+
+struct pm_pool {
+  unsigned char *base;
+  uint64_t bytes;
+  uint64_t *alive;    /* a page that a forked child sees zeroed */
+  int alive_is_wiped; /* the kernel wipes it; else the process id tells */
+  int pid;
+  uint32_t node;
+  pmi_params params;
+  pmi_layout layout;
+  pm_digest root;
+  uint64_t claim_epoch;
+  pmi_lock_local locks[PM_LOCKS_MAX];
+  pthread_mutex_t bell_mutex; /* over the next two, and the doorbell line of this node */
+  uint64_t bell_sequence, bell_wanted;
+  pmi_guard meta, alloc, index, object;
+  pmi_heap *heap;
+  pmi_pin_table *pins;
+  pthread_mutex_t manager_mutex;
+  pmi_manager *manager;
+  pmi_channel_end *senders, *receivers; /* [node][channel] */
+  pm_stats stats;
+};
+
+#define PMI_ALIVE UINT64_C(0x70726973)
+
+/** 0, or -EOWNERDEAD in a forked child of the process that opened the pool. */
+int pmi_usable(const pm_pool *pool);
+
+/** Address of a region or line in the pool. */
+static inline void *pmi_at(const pm_pool *pool, uint64_t offset) {
+  return pool->base + offset;
+}
+
+static inline void pmi_publish(pm_pool *pool, const void *p, size_t n) {
+  pmi_count(pool, lines_published, pmi_lines(p, n));
+  pm_publish(p, n);
+}
+
+static inline void pmi_drop(pm_pool *pool, const void *p, size_t n) {
+  pmi_count(pool, lines_acquired, pmi_lines(p, n));
+  pmi_invalidate(p, n);
+}
+
+static inline void pmi_acquire(pm_pool *pool, const void *p, size_t n) {
+  pmi_drop(pool, p, n);
+  pmi_invalidate_fence();
+}
+
+static inline void pmi_sync(pm_pool *pool) {
+  pmi_count(pool, syncs, 1);
+  pm_sync();
+}
+
+/* region.c: the mapping behind a path. */
+/** Size of the pool that `path` offers; creates a file of `wanted` bytes when it has none and `create` is set. */
+int pmi_region_map(const char *path, uint64_t wanted, int create, unsigned char **base, uint64_t *bytes);
+void pmi_region_unmap(unsigned char *base, uint64_t bytes);
+/** Keep other openers of this machine out until pmi_region_unlock; a descriptor, or -1 where the path offers no such lock. */
+int pmi_region_lock(const char *path);
+void pmi_region_unlock(int descriptor);
+
+/* claim.c: ownership of a node id. */
+int pmi_claim(pm_pool *pool, uint32_t node);
+void pmi_unclaim(pm_pool *pool);
+
+/* dma.c */
+/** Zero `bytes` of the pool around the cache; complete in the device on return. */
+void pmi_dma_zero(void *pool, size_t bytes);
+
+/* alloc.c, pins.c, lock.c, manager.c, rendezvous.c: parts of the handle. */
+int pmi_heap_open(pm_pool *pool);
+void pmi_heap_close(pm_pool *pool);
+/** Whether a block of pm_alloc starts at `offset`; reads the pool, takes no lock. */
+int pmi_alloc_is_live(pm_pool *pool, uint64_t offset);
+int pmi_pins_open(pm_pool *pool);
+void pmi_pins_close(pm_pool *pool);
+uint64_t pmi_pins_total(pm_pool *pool);
+int pmi_locks_open(pm_pool *pool);
+void pmi_locks_close(pm_pool *pool);
+int pmi_locks_held(const pm_pool *pool);
+void pmi_manager_close(pm_pool *pool);
+int pmi_channels_open(pm_pool *pool);
+void pmi_channels_close(pm_pool *pool);
+
+#endif

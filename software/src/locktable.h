@@ -1,0 +1,22 @@
+/*
+ * Where the lines of the global locks lie; shared by the node's side (lock.c) and the manager (manager.c).
+ */
+#ifndef PRISMEM_SRC_LOCKTABLE_H
+#define PRISMEM_SRC_LOCKTABLE_H
+
+#include "handle.h"
+
+static inline pmi_request *pmi_request_of(pm_pool *pool, uint32_t lock, uint32_t node) {
+  const uint64_t stride = PM_MUTANT_ON(padding_halved) ? sizeof(pmi_request) / 2 : sizeof(pmi_request);
+  return pmi_at(pool, pool->layout.requests + ((uint64_t)lock * pool->params.nodes + node) * stride);
+}
+
+static inline pmi_grant *pmi_grant_of(pm_pool *pool, uint32_t lock, uint32_t node) {
+  return (pmi_grant *)pmi_at(pool, pool->layout.grants) + (size_t)lock * pool->params.nodes + node;
+}
+
+static inline pmi_doorbell *pmi_doorbell_of(pm_pool *pool, uint32_t node) {
+  return (pmi_doorbell *)pmi_at(pool, pool->layout.doorbells) + node;
+}
+
+#endif

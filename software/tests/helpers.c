@@ -1,0 +1,62 @@
+/*
+ * What several tests need: a generator of numbers, payload that follows from a digest, DMA with the wait, named regions.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pm_test.h"
+
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
+static uint64_t splitmix(uint64_t x) {
+  x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+  x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+  return x ^ x >> 31;
+}
+
+uint64_t pm_test_random(uint64_t *state) {
+  *state += GOLDEN;
+  return splitmix(*state);
+}
+
+void pm_test_payload(pm_digest digest, void *to, size_t bytes) {
+  uint64_t *words = to;
+  for (size_t i = 0; i < bytes / sizeof *words; ++i) words[i] = splitmix(digest.lo + i * GOLDEN) ^ digest.hi;
+}
+
+long pm_test_payload_check(pm_digest digest, const void *from, size_t bytes) {
+  const uint64_t *words = from;
+  for (size_t i = 0; i < bytes / sizeof *words; ++i) {
+    if (words[i] != (splitmix(digest.lo + i * GOLDEN) ^ digest.hi)) return (long)i;
+  }
+  return -1;
+}
+
+int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes) {
+  const pm_ticket ticket = pm_dma_write(pool, offset, src, bytes);
+  return ticket < 0 ? (int)ticket : pm_dma_wait(pool, ticket);
+}
+
+int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes) {
+  const pm_ticket ticket = pm_dma_read(pool, offset, dst, bytes);
+  return ticket < 0 ? (int)ticket : pm_dma_wait(pool, ticket);
+}
+
+int pm_test_region_make(pm_test_ctx *ctx, const char *name, uint64_t bytes) {
+  static const _Alignas(64) unsigned char zeros[8192];
+  uint64_t offset;
+  PM_EXPECT(ctx, bytes <= sizeof zeros, "region %s: %llu bytes", name, (unsigned long long)bytes);
+  PM_EXPECT_OK(ctx, pm_alloc(ctx->pool, bytes, &offset));
+  PM_EXPECT_OK(ctx, pm_test_dma_in(ctx->pool, offset, zeros, bytes));
+  PM_EXPECT_OK(ctx, pm_put(ctx->pool, name, strlen(name), offset));
+  return 0;
+}
+
+void *pm_test_region(pm_test_ctx *ctx, const char *name) {
+  uint64_t offset;
+  if (pm_get(ctx->pool, name, strlen(name), &offset, NULL) < 0) {
+    pm_test_fail(ctx, NULL, PM_TEST_HERE, "%s", pm_error_text());
+    return NULL;
+  }
+  return pm_ptr(ctx->pool, offset);
+}

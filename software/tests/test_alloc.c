@@ -1,0 +1,115 @@
+/*
+ * Allocator: no byte has two owners, blocks of other nodes can be freed, wrong frees are refused, everything comes back.
+ */
+#include <errno.h>
+
+#include "tests.h"
+
+#define ROUNDS 10u
+#define KEPT 6u
+
+typedef struct block {
+  uint64_t offset, lines, tag;
+} block;
+
+/* Each line of a block carries the tag; published, so that another node can look. */
+static void mark(pm_pool *pool, const block *b) {
+  for (uint64_t i = 0; i < b->lines; ++i) {
+    uint64_t *line = pm_ptr(pool, b->offset + i * PM_LINE);
+    pm_acquire(line, PM_LINE);
+    *line = b->tag + i;
+    pm_publish(line, PM_LINE);
+  }
+}
+
+static int check_and_free(pm_test_ctx *ctx, const block *b) {
+  for (uint64_t i = 0; i < b->lines; ++i) {
+    const uint64_t *line = pm_ptr(ctx->pool, b->offset + i * PM_LINE);
+    pm_acquire(line, PM_LINE);
+    PM_EXPECT(ctx, *line == b->tag + i, "block 0x%llx line %llu has two owners", (unsigned long long)b->offset,
+              (unsigned long long)i);
+  }
+  PM_EXPECT_OK(ctx, pm_free(ctx->pool, b->offset));
+  return 0;
+}
+
+/* Hand a block to the next node, and take the one of the node before. */
+static int exchange(pm_test_ctx *ctx, block *b) {
+  const uint32_t to = (ctx->node + 1) % ctx->nodes, from = (ctx->node + ctx->nodes - 1) % ctx->nodes;
+  pm_signal signal = {.offset = b->offset, .length = b->lines, .tag = b->tag};
+  if (ctx->nodes == 1) return 0;
+  PM_EXPECT_OK(ctx, pm_send(ctx->pool, to, 0, &signal));
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, from, 0, &signal));
+  *b = (block){.offset = signal.offset, .lines = signal.length, .tag = signal.tag};
+  return 0;
+}
+
+static int worker(pm_test_ctx *ctx) {
+  static const uint64_t sizes[] = {64, 128, 200, 512, 4096};
+  block kept[KEPT] = {{0}};
+  for (uint32_t i = 0; i < ROUNDS * ctx->scale; ++i) {
+    block *b = &kept[pm_test_random(&ctx->seed) % KEPT];
+    if (b->lines != 0 && check_and_free(ctx, b) != 0) return 1;
+    const uint64_t bytes = sizes[pm_test_random(&ctx->seed) % (sizeof sizes / sizeof sizes[0])];
+    PM_EXPECT_OK(ctx, pm_alloc(ctx->pool, bytes, &b->offset));
+    b->lines = (bytes + PM_LINE - 1) / PM_LINE;
+    b->tag = ((uint64_t)ctx->node << 48) + ((uint64_t)ctx->thread << 40) + ((uint64_t)i << 8);
+    mark(ctx->pool, b);
+    if (ctx->thread == 0 && i % 3 == 0 && exchange(ctx, b) != 0) return 1;
+  }
+  for (uint32_t i = 0; i < KEPT; ++i) {
+    if (kept[i].lines != 0 && check_and_free(ctx, &kept[i]) != 0) return 1;
+  }
+  pm_alloc_info info; /* collects what others freed of this node's chunks so far */
+  PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &info));
+  return 0;
+}
+
+/* Blocks that were freed by another node count as live until their owner looks, which the last free may come after. */
+static int check(pm_test_ctx *ctx) {
+  pm_alloc_info info;
+  PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &info));
+  const uint64_t most = (uint64_t)ctx->nodes * (KEPT + 1) * 4096;
+  PM_EXPECT(ctx, info.bytes_live <= most, "%llu bytes are live at the end", (unsigned long long)info.bytes_live);
+  PM_EXPECT(ctx, info.chunks_used <= (uint64_t)ctx->nodes * 2 * 4 + 1, "%llu chunks are in use at the end",
+            (unsigned long long)info.chunks_used);
+  return 0;
+}
+
+const pm_test pm_test_alloc_exchange = {.name = "alloc_exchange",
+                                        .about = "allocate, mark, hand over, free on another node",
+                                        .threads = 2,
+                                        .worker = worker,
+                                        .check = check};
+
+static int errors_setup(pm_test_ctx *ctx) {
+  pm_pool *pool = ctx->pool;
+  uint64_t a, b, run;
+  PM_EXPECT(ctx, pm_alloc(pool, 0, &a) == -EINVAL, "0 bytes were allocated");
+  PM_EXPECT(ctx, pm_alloc(pool, UINT64_C(1) << 40, &a) == -ENOMEM, "more than the pool was allocated");
+  PM_EXPECT_OK(ctx, pm_alloc(pool, 4096, &a));
+  PM_EXPECT_OK(ctx, pm_alloc(pool, 4096, &b));
+  PM_EXPECT(ctx, a % PM_LINE == 0 && b % PM_LINE == 0 && a != b, "0x%llx and 0x%llx", (unsigned long long)a,
+            (unsigned long long)b);
+  PM_EXPECT(ctx, pm_free(pool, a + 64) == -EINVAL, "the middle of a block was freed");
+  PM_EXPECT(ctx, pm_free(pool, 0) == -EINVAL, "the superblock was freed");
+  PM_EXPECT_OK(ctx, pm_free(pool, a));
+  PM_EXPECT(ctx, pm_free(pool, a) == -EINVAL, "freed twice");
+  PM_EXPECT_OK(ctx, pm_alloc(pool, 200000, &run));
+  PM_EXPECT(ctx, pm_free(pool, run + 65536) == -EINVAL, "the middle of a run was freed");
+  PM_EXPECT_OK(ctx, pm_free(pool, run));
+  PM_EXPECT(ctx, pm_free(pool, run) == -EINVAL, "a run was freed twice");
+  PM_EXPECT_OK(ctx, pm_free(pool, b));
+  pm_alloc_info info;
+  PM_EXPECT_OK(ctx, pm_alloc_stat(pool, &info));
+  PM_EXPECT(ctx, info.bytes_live == 0 && info.chunks_used == 1, "%llu bytes in %llu chunks are left",
+            (unsigned long long)info.bytes_live, (unsigned long long)info.chunks_used);
+  uint64_t count = 0;
+  while (pm_alloc(pool, 32768, &a) == 0) count += 1;
+  PM_EXPECT(ctx, count >= 2 * (info.chunks_total - 1), "only %llu halves of %llu chunks", (unsigned long long)count,
+            (unsigned long long)info.chunks_total);
+  return 0;
+}
+
+const pm_test pm_test_alloc_errors = {
+    .name = "alloc_errors", .about = "wrong frees are refused, a full pool says so", .nodes_max = 1, .setup = errors_setup};

@@ -1,0 +1,108 @@
+/*
+ * Region: what attach refuses, and how it says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../src/layout.h"
+#include "tests.h"
+
+/* Change the superblock behind the library's back. */
+static int overwrite(pm_test_ctx *ctx, size_t at, uint64_t value) {
+  const int fd = open(ctx->path, O_RDWR);
+  PM_EXPECT(ctx, fd >= 0, "open: %d", errno);
+  unsigned char *p = mmap(NULL, PM_TEST_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  PM_EXPECT(ctx, p != MAP_FAILED, "mmap: %d", errno);
+  pm_acquire(p + at, sizeof value);
+  *(uint64_t *)(void *)(p + at) = value;
+  pm_publish(p + at, sizeof value);
+  pm_sync();
+  munmap(p, PM_TEST_POOL_BYTES);
+  close(fd);
+  return 0;
+}
+
+static int refused(pm_test_ctx *ctx, const pm_open_options *options, int expected, const char *word) {
+  pm_pool *pool = NULL;
+  const int rc = pm_open(ctx->path, options, &pool);
+  PM_EXPECT(ctx, rc == expected, "open: %d instead of %d (%s)", rc, expected, word);
+  PM_EXPECT(ctx, strstr(pm_error_text(), word) != NULL, "'%s' does not name %s", pm_error_text(), word);
+  return 0;
+}
+
+static int superblock_fields(pm_test_ctx *ctx, const pm_format_options *format) {
+  static const struct {
+    size_t at;
+    uint64_t value;
+    int expected;
+    const char *word;
+  } cases[] = {{offsetof(pmi_superblock, magic), 0, -EAGAIN, "magic"},
+               {offsetof(pmi_superblock, magic), 5, -EPROTO, "magic"},
+               {offsetof(pmi_superblock, version), 99, -EPROTO, "layout version"},
+               {offsetof(pmi_superblock, layout_digest), 1, -EPROTO, "layout digest"},
+               {offsetof(pmi_superblock, params.index_slots), 8, -EPROTO, "superblock check"},
+               {offsetof(pmi_superblock, name_space), 1, -EPROTO, "superblock check"}};
+  const pm_open_options any = {.node = 0};
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    PM_EXPECT_OK(ctx, pm_format(ctx->path, format));
+    if (overwrite(ctx, cases[i].at, cases[i].value) != 0) return 1;
+    if (refused(ctx, &any, cases[i].expected, cases[i].word) != 0) return 1;
+  }
+  return 0;
+}
+
+static int formats(pm_test_ctx *ctx) {
+  static const struct {
+    pm_format_options format;
+    int expected;
+    const char *word;
+  } cases[] = {{{.nodes = 33}, -EINVAL, "nodes"},
+               {{.locks = 65}, -EINVAL, "locks"},
+               {{.index_slots = 1000}, -EINVAL, "index_slots"},
+               {{.index_slots = 64, .index_capacity = 64}, -EINVAL, "index_capacity"},
+               {{.block_bytes = 100}, -EINVAL, "block_bytes"},
+               {{.chunk_bytes = 5000}, -EINVAL, "chunk_bytes"},
+               {{.index_slots = 1u << 20}, -ENOSPC, "pool_bytes"}};
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    const int rc = pm_format(ctx->path, &cases[i].format);
+    PM_EXPECT(ctx, rc == cases[i].expected, "format with a wrong %s: %d", cases[i].word, rc);
+    PM_EXPECT(ctx, strstr(pm_error_text(), cases[i].word) != NULL, "'%s' does not name %s", pm_error_text(),
+              cases[i].word);
+  }
+  return 0;
+}
+
+static int setup(pm_test_ctx *ctx) {
+  const pm_format_options format = {.pool_bytes = PM_TEST_POOL_BYTES, .nodes = 2, .name_space = "model a"};
+  pm_pool *first, *second, *third;
+  if (formats(ctx) != 0 || superblock_fields(ctx, &format) != 0) return 1;
+  PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
+  pm_open_options options = {.node = PM_NODE_ANY, .check_namespace = 1, .name_space = "model b"};
+  if (refused(ctx, &options, -EPROTO, "name space") != 0) return 1;
+  options.check_namespace = 0;
+  PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &first));
+  PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &second));
+  PM_EXPECT(ctx, pm_node(first) == 0 && pm_node(second) == 1, "nodes %u and %u", pm_node(first), pm_node(second));
+  if (refused(ctx, &options, -EBUSY, "node") != 0) return 1;
+  options.node = 1;
+  if (refused(ctx, &options, -EBUSY, "node") != 0) return 1;
+  options.node = 2;
+  if (refused(ctx, &options, -EINVAL, "node") != 0) return 1;
+  PM_EXPECT(ctx, pm_ptr(first, 0) != NULL && pm_ptr(first, PM_TEST_POOL_BYTES) == NULL, "bounds of pm_ptr");
+  PM_EXPECT(ctx, pm_offset(first, pm_ptr(first, 4096)) == 4096, "pm_offset");
+  PM_EXPECT_OK(ctx, pm_close(second));
+  options.node = 1;
+  PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &third));
+  PM_EXPECT_OK(ctx, pm_close(third));
+  PM_EXPECT_OK(ctx, pm_close(first));
+  return 0;
+}
+
+const pm_test pm_test_pool_refuse = {.name = "pool_refuse",
+                                     .about = "wrong superblocks, options and node ids are refused by name",
+                                     .nodes_max = 1,
+                                     .bare = 1,
+                                     .setup = setup};
