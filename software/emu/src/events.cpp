@@ -61,7 +61,7 @@ void evict_dirty() {
       if (host.dirty[line] == 0 || !(host.state[line] & kValid)) continue;
       note(Decision::kEvict, host.id, line, host.dirty[line], nullptr);
       evict(host, line);
-      if (m.rng.one_in(2)) hasten_switch();
+      if (m.rng.one_in(2)) stall_now();
       return;
     }
   }
@@ -77,7 +77,7 @@ bool evict_hunted() {
   if (host.dirty[line] == 0 || !(host.state[line] & kValid)) return false;
   note(Decision::kEvict, host.id, line, host.dirty[line], nullptr);
   evict(host, line);
-  hasten_switch();
+  stall_now();
   return true;
 }
 

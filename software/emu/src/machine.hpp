@@ -156,6 +156,7 @@ struct Machine {
   uint64_t switches = 0;
   int live = 0;               ///< threads that are not daemons and have not ended
   uint64_t idle_polls = 0;
+  bool stall = false;  ///< the next forced switch puts the thread to sleep
   uint64_t hunted_line = kNever;  ///< random policy: just stored by `hunted_host`, to be evicted at the next event
   uint32_t hunted_host = 0;
 

@@ -24,9 +24,10 @@ void block_current(ThreadState state, const char* wait_for);
 void wake(Thread& thread);
 void sleep_until(uint64_t wake_ns);
 void poll_once();
-/** Bring the next cache event, or the next forced switch, close. */
+/** Bring the next cache event close. */
 void hasten_event();
-void hasten_switch();
+/** Called by a cache event: the running thread stands still for a while, so that the others see what happened. */
+void stall_now();
 /** RTL: let the time of the accesses so far pass (and `extra_ns`); true when the thread was away meanwhile. */
 bool realise_debt(uint64_t extra_ns);
 /** The run is over; does not return on a fiber. */

@@ -21,6 +21,10 @@ constexpr uint64_t kPollsPerRetirement = 32;
 /** The random policy lets the caches act at one in so many polls. */
 constexpr uint64_t kPollEventOdds = 3;
 constexpr uint64_t kEagerEventEvery = 2;
+/** One in so many forced switches, and each that a cache event asks for, stalls the thread for up to so long. */
+constexpr uint64_t kStallOdds = 4, kStallNs = 200;
+/** One in so many polls may go on at once although others are ready. */
+constexpr uint64_t kPollAgainOdds = 4;
 
 uint64_t event_mean(const Machine& m) {
   if (m.cfg.policy == EMU_POLICY_EAGER) return kEagerEventEvery;
@@ -31,8 +35,8 @@ void arm_budget(uint64_t steps) {
   Machine& m = *g_machine;
   if (m.next_event == kNever && event_mean(m) != 0) m.next_event = steps + m.rng.countdown(event_mean(m));
   if (m.next_switch == kNever && m.cfg.switch_every != 0) m.next_switch = steps + m.rng.countdown(m.cfg.switch_every);
-  m.step_target = std::min({m.next_event, m.next_switch, std::max(m.cfg.step_limit, steps + 1)});
-  if (m.step_target == kNever) m.step_target = steps + (1ull << 40);
+  // Deadline D: the access that makes the count D brings the budget below 0.
+  m.step_target = std::max(std::min({m.next_event, m.next_switch, m.cfg.step_limit}), steps + 1) - 1;
   g_fast.budget = static_cast<int64_t>(m.step_target - steps);
 }
 
@@ -195,18 +199,22 @@ void budget_expired() {
     report_end("stuck", "stuck: " + std::to_string(steps) + " accesses and polls without an end\n");
     end_run(EMU_STUCK);
   }
-  const bool event = steps >= m.next_event;
+  if (steps >= m.next_event) {
+    m.next_event = kNever;
+    cache_event();
+  }
   const bool forced = steps >= m.next_switch;
-  if (event) m.next_event = kNever;
   if (forced) m.next_switch = kNever;
-  if (event) cache_event();
   arm_budget(steps);
-  if (forced) {
-    if (m.rtl) {
-      realise_debt(1);
-    } else {
-      reschedule(false);
-    }
+  if (!forced) return;
+  if (m.rtl) {
+    realise_debt(1);
+  } else if (m.stall || (m.cfg.policy != EMU_POLICY_LAZY && m.rng.one_in(kStallOdds))) {
+    m.stall = false;
+    m.current->wake_ns = now_ns() + 1 + m.rng.below(kStallNs);
+    block_current(ThreadState::kSleeping, "time");
+  } else {
+    reschedule(false);
   }
 }
 
@@ -214,16 +222,15 @@ void hasten_event() {
   Machine& m = *g_machine;
   if (event_mean(m) == 0) return;
   const uint64_t steps = steps_now();
-  m.next_event = steps + 1 + m.rng.below(2);
+  m.next_event = steps + 1 + m.rng.below(3);
   arm_budget(steps);
 }
 
-void hasten_switch() {
+void stall_now() {
   Machine& m = *g_machine;
   if (m.cfg.switch_every == 0) return;
-  const uint64_t steps = steps_now();
-  m.next_switch = steps + 1 + m.rng.below(2);
-  arm_budget(steps);
+  m.next_switch = steps_now();
+  m.stall = true;
 }
 
 void yield_ready(bool to_other) {
@@ -291,7 +298,7 @@ void poll_once() {
   for (Host& host : m.hosts) {
     if (host.dma_active != 0 && m.rng.one_in(2)) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));
   }
-  reschedule(true);
+  reschedule(!m.rng.one_in(kPollAgainOdds));
 }
 
 void end_run(int state) {
