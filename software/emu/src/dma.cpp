@@ -62,6 +62,7 @@ void issue_line(Host& host, DmaTicket& ticket, uint32_t index) {
 /** Issue one random line of one random transfer. False: nothing to issue now. */
 bool issue_one(Host& host) {
   Machine& m = *g_machine;
+  if (m.rtl && host.dma_in_flight >= kDmaLinesInFlight) return false;
   uint32_t candidates = 0;
   for (const DmaTicket& ticket : host.tickets) candidates += !ticket.todo.empty();
   if (candidates == 0) return false;
@@ -87,7 +88,7 @@ void dma_progress(Host& host, uint32_t lines) {
 }
 
 void dma_issue(Host& host) {
-  while (host.dma_in_flight < kDmaLinesInFlight && issue_one(host)) {
+  while (issue_one(host)) {
   }
 }
 
@@ -184,7 +185,10 @@ PRISMEM_EXPORT int emu_dma_poll(int64_t id) {
     dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));
     ticket = find_ticket(host, id);
   }
-  if (ticket->done != ticket->lines) return 0;
+  if (ticket->done != ticket->lines) {
+    if (m.rtl) realise_debt(m.cfg.pause_ns == 0 ? 1 : m.cfg.pause_ns);
+    return 0;
+  }
   if (detecting()) {
     Clock engine(host.id + 1, 0);
     engine[host.id] = static_cast<uint32_t>(host.dma_prefix);

@@ -21,6 +21,7 @@ constexpr uint64_t kPollsPerRetirement = 32;
 /** The random policy lets the caches act at one in so many polls. */
 constexpr uint64_t kPollEventOdds = 3;
 constexpr uint64_t kEagerEventEvery = 2;
+constexpr uint64_t kRtlSliceAccesses = 1000;
 /** One in so many forced switches, and each that a cache event asks for, stalls the thread for up to so long. */
 constexpr uint64_t kStallOdds = 4, kStallNs = 200;
 /** One in so many polls may go on at once although others are ready. */
@@ -31,10 +32,13 @@ uint64_t event_mean(const Machine& m) {
   return m.cfg.policy == EMU_POLICY_RANDOM ? m.cfg.event_every : 0;
 }
 
+/** On the RTL port a thread that only hits must let time pass now and then, or the others' clock would stand still. */
+uint64_t switch_mean(const Machine& m) { return m.cfg.switch_every == 0 && m.rtl ? kRtlSliceAccesses : m.cfg.switch_every; }
+
 void arm_budget(uint64_t steps) {
   Machine& m = *g_machine;
   if (m.next_event == kNever && event_mean(m) != 0) m.next_event = steps + m.rng.countdown(event_mean(m));
-  if (m.next_switch == kNever && m.cfg.switch_every != 0) m.next_switch = steps + m.rng.countdown(m.cfg.switch_every);
+  if (m.next_switch == kNever && switch_mean(m) != 0) m.next_switch = steps + m.rng.countdown(switch_mean(m));
   // Deadline D: the access that makes the count D brings the budget below 0.
   m.step_target = std::max(std::min({m.next_event, m.next_switch, m.cfg.step_limit}), steps + 1) - 1;
   g_fast.budget = static_cast<int64_t>(m.step_target - steps);
@@ -208,7 +212,9 @@ void budget_expired() {
   arm_budget(steps);
   if (!forced) return;
   if (m.rtl) {
-    realise_debt(1);
+    const uint64_t ns = m.stall ? 1 + m.rng.below(kStallNs) : 1;
+    m.stall = false;
+    realise_debt(ns);
   } else if (m.stall || (m.cfg.policy != EMU_POLICY_LAZY && m.rng.one_in(kStallOdds))) {
     m.stall = false;
     m.current->wake_ns = now_ns() + 1 + m.rng.below(kStallNs);

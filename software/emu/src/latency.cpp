@@ -1,0 +1,132 @@
+/**
+ * @file latency.cpp
+ * Sums are checked for each transaction: every boundary was seen, none before the one that it follows, and the stages add
+ * up to the time between the message's offer and its completion as the host port itself counted it.
+ */
+#include "latency.hpp"
+
+#include <algorithm>
+
+#include "json.hpp"
+#include "prismem_emu_dpi.h"
+
+namespace prismem {
+
+namespace {
+
+constexpr uint64_t kBinsMax = 1u << 16;
+const char* const kStageNames[kStages - 1] = {"cxl_request", "nic_decode",   "path_queue",    "serialize",  "flight",      "port_queue",
+                                              "media",       "media_return", "rsp_serialize", "rsp_flight", "cxl_response"};
+const char* const kPartNames[3] = {"request", "memory", "response"};
+
+}  // namespace
+
+void Histogram::add(uint64_t ns) {
+  const uint64_t bin = std::min(ns, kBinsMax - 1);
+  if (bin >= bins_.size()) bins_.resize(bin + 1, 0);
+  ++bins_[bin];
+  ++count_;
+  sum_ += ns;
+  min_ = std::min(min_, ns);
+  max_ = std::max(max_, ns);
+}
+
+uint64_t Histogram::percentile(uint32_t percent) const {
+  const uint64_t rank = (count_ * percent + 99) / 100;  // nearest rank
+  uint64_t seen = 0;
+  for (uint64_t ns = 0; ns < bins_.size(); ++ns) {
+    seen += bins_[ns];
+    if (seen >= rank) return ns == kBinsMax - 1 ? max_ : ns;
+  }
+  return max_;
+}
+
+void Histogram::write(Json& json) const {
+  json.open('{');
+  json.field("min", count_ == 0 ? uint64_t{0} : min_);
+  json.field("mean", count_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(count_));
+  json.field("p50", count_ == 0 ? uint64_t{0} : percentile(50)).field("p99", count_ == 0 ? uint64_t{0} : percentile(99));
+  json.field("max", max_).close('}');
+}
+
+bool Latency::sums_up(const Request& request, uint64_t total) {
+  ++sums_checked_;
+  uint64_t sum = 0;
+  std::string wrong;
+  for (uint32_t stage = 0; stage + 1 < kStages && wrong.empty(); ++stage) {
+    const uint64_t from = request.stamp[stage], to = request.stamp[stage + 1];
+    if (from == kNever || to == kNever) {
+      wrong = std::string("stage ") + kStageNames[stage] + " has no time stamp";
+    } else if (to < from) {
+      wrong = std::string("stage ") + kStageNames[stage] + " ends before it starts";
+    } else {
+      sum += to - from;
+    }
+  }
+  if (wrong.empty() && sum != total) wrong = "the stages add up to " + std::to_string(sum) + " ns, not to " + std::to_string(total);
+  if (wrong.empty()) return true;
+  if (sum_errors_++ == 0) {
+    first_error_ = "host " + std::to_string(request.host) + " tag " + std::to_string(request.tag) + " line " +
+                   std::to_string(request.line) + ": " + wrong;
+  }
+  return false;
+}
+
+void Latency::add(Request& request, uint64_t host_ns) {
+  if (request.stamp[EMU_STAGE_ISSUE] == kNever) return;  // a bench without probes
+  if (request.stamp[EMU_STAGE_HOST] == kNever) request.stamp[EMU_STAGE_HOST] = host_ns;
+  const uint64_t total = host_ns - request.stamp[EMU_STAGE_ISSUE];
+  const bool read = is_read(request.kind);
+  if (!sums_up(request, total)) return;
+  const Class kind = request.kind == RequestKind::kDmaRead    ? kDmaRead
+                     : request.kind == RequestKind::kDmaWrite ? kDmaWrite
+                     : read                                   ? kRead
+                                                              : kWrite;
+  Table& table = tables_[kind];
+  table.total.add(total);
+  const auto& at = request.stamp;
+  table.parts[0].add(at[EMU_STAGE_NIC_RX] - at[EMU_STAGE_ISSUE]);
+  table.parts[1].add(at[EMU_STAGE_NIC_RSP] - at[EMU_STAGE_NIC_RX]);
+  table.parts[2].add(at[EMU_STAGE_HOST] - at[EMU_STAGE_NIC_RSP]);
+  for (uint32_t stage = 0; stage + 1 < kStages; ++stage) table.stages[stage].add(at[stage + 1] - at[stage]);
+  Port& port = ports_[{request.host, request.module}];
+  ++(read ? port.read_lines : port.write_lines);
+  port.first_ns = std::min(port.first_ns, host_ns);
+  port.last_ns = std::max(port.last_ns, host_ns);
+}
+
+void Latency::reset() { *this = Latency(); }
+
+std::string Latency::report() const {
+  static const char* const names[kClasses] = {"read", "write", "dma_read", "dma_write"};
+  Json json;
+  json.open('{');
+  for (uint32_t kind = 0; kind < kClasses; ++kind) {
+    const Table& table = tables_[kind];
+    json.key(names[kind]).open('{').field("count", table.total.count());
+    json.key("total_ns");
+    table.total.write(json);
+    json.key("parts_ns").open('{');
+    for (uint32_t i = 0; i < 3; ++i) {
+      json.key(kPartNames[i]);
+      table.parts[i].write(json);
+    }
+    json.close('}').key("stages_ns").open('{');
+    for (uint32_t i = 0; i + 1 < kStages; ++i) {
+      json.key(kStageNames[i]);
+      table.stages[i].write(json);
+    }
+    json.close('}').close('}');
+  }
+  json.key("ports").open('[');
+  for (const auto& [key, port] : ports_) {
+    json.open('{').field("host", uint64_t{key.first}).field("module", uint64_t{key.second});
+    json.field("read_lines", port.read_lines).field("write_lines", port.write_lines);
+    json.field("first_ns", port.first_ns).field("last_ns", port.last_ns).close('}');
+  }
+  json.close(']').field("sums_checked", sums_checked_).field("sum_errors", sum_errors_);
+  json.field("first_sum_error", first_error_).close('}');
+  return json.take();
+}
+
+}  // namespace prismem

@@ -1,0 +1,53 @@
+/**
+ * @file latency.hpp
+ * Latency of each transaction, stage by stage, from the probes of the hardware.
+ */
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "types.hpp"
+
+namespace prismem {
+
+class Json;
+
+/** Exact counts of whole nanoseconds up to a bound, then the last bin. */
+class Histogram {
+ public:
+  void add(uint64_t ns);
+  uint64_t count() const { return count_; }
+  void write(Json& json) const;
+
+ private:
+  uint64_t percentile(uint32_t percent) const;
+  std::vector<uint32_t> bins_;
+  uint64_t count_ = 0, sum_ = 0, min_ = kNever, max_ = 0;
+};
+
+class Latency {
+ public:
+  /** A transaction has come back; `host_ns` is the time of its completion where the probe for it is missing. */
+  void add(Request& request, uint64_t host_ns);
+  void reset();
+  std::string report() const;
+
+ private:
+  enum Class { kRead, kWrite, kDmaRead, kDmaWrite, kClasses };
+  struct Table {
+    Histogram total, parts[3], stages[kStages - 1];
+  };
+  struct Port {
+    uint64_t read_lines = 0, write_lines = 0, first_ns = kNever, last_ns = 0;
+  };
+  bool sums_up(const Request& request, uint64_t total);
+
+  Table tables_[kClasses];
+  std::map<std::pair<uint32_t, uint32_t>, Port> ports_;
+  uint64_t sums_checked_ = 0, sum_errors_ = 0;
+  std::string first_error_;
+};
+
+}  // namespace prismem
