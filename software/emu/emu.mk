@@ -34,4 +34,16 @@ $(EMU_LIB): $(EMU_OBJS)
 	@mkdir -p $(@D)
 	$(CXX) -shared -Wl,-z,defs -o $@ $^ -Wl,--as-needed -latomic -ldl -pthread
 
+# Benchmarks: build/sw/emu_bench prints JSON; libemu_bench.so holds its thread functions for other ports.
+EMU_BENCH := $(ROOT)/build/sw/emu_bench
+EMU_BENCH_LIB := $(ROOT)/build/sw/libemu_bench.so
+
+$(EMU_BENCH_LIB): $(EMU_DIR)/bench/emu_bench.c $(EMU_DIR)/bench/emu_bench.h $(EMU_LIB)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra $(HOOK_CFLAGS) -c $< -o $(EMU_BUILD)/bench_threads.o
+	$(CC) -shared $(EMU_BUILD)/bench_threads.o $(HOOK_LDFLAGS) -o $@
+
+$(EMU_BENCH): $(EMU_DIR)/bench/main.c $(EMU_BENCH_LIB)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -I$(EMU_DIR)/include $< -L$(ROOT)/build/sw -lemu_bench -lprismem_emu \
+	  -Wl,-rpath,'$$ORIGIN' -o $@
+
 -include $(EMU_OBJS:.o=.d)

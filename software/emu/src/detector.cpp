@@ -4,7 +4,7 @@
  * bytes happen to agree. Each 8-byte word has a shadow in every place where its bytes are: in the host copies, in
  * write-backs under way, in the device; `newest` is the youngest store by anyone.
  *
- * stale read   a load sees a version although a newer one (the newest of all, or the device's) happens before the load
+ * stale read   a load sees a version although a store that supersedes it happens before the load
  * lost update  a whole-line write-back overwrites, in the device, a word that is newer than the one the line was filled
  *              with: always for bytes that the host has not stored itself, and for its own bytes when its store happens
  *              before the newer one
@@ -100,13 +100,18 @@ void shadow_stream(Thread& thread, Pending& pending, uint64_t offset, uint64_t b
 
 namespace {
 
-/** The newer store that this load had to see, or nullptr. */
+/**
+ * The newer store that this load of a clean word had to see, or nullptr. Stores of two hosts that race have no order until
+ * they land in the device, so the number of a version alone proves nothing: what the device holds now has landed after
+ * what was seen, and a newest store that has not landed will.
+ */
 const WordMeta* missed_store(const WordMeta& seen, uint64_t word, const Clock& clock) {
   const Machine& m = *g_machine;
-  const WordMeta& newest = m.newest[word];
-  if (newest.version() > seen.version() && happens_before(newest, clock)) return &newest;
   const WordMeta& device = m.device.meta[word];
-  if (device.version() > seen.version() && happens_before(device, clock)) return &device;
+  if (device.version() != seen.version() && happens_before(device, clock)) return &device;
+  const WordMeta& newest = m.newest[word];
+  const bool landed = m.device.landed[word] >= newest.version();
+  if (!landed && newest.version() > seen.version() && happens_before(newest, clock)) return &newest;
   return nullptr;
 }
 
@@ -133,7 +138,14 @@ void report_stale(uint64_t word, const WordMeta& missed, int host, int thread, u
 
 void check_load(Thread& thread, Host& host, uint64_t offset, uint64_t bytes, uint64_t pc) {
   for (uint64_t word = offset >> 3; word <= (offset + bytes - 1) >> 3; ++word) {
-    const WordMeta* missed = missed_store(host.meta[word], word, thread.clock);
+    const uint64_t line = word / kWordsPerLine;
+    const uint32_t index = static_cast<uint32_t>(word % kWordsPerLine);
+    const WordMeta* missed = nullptr;
+    if (((host.dirty[line] >> (index * 8)) & 0xff) == 0) {
+      missed = missed_store(host.meta[word], word, thread.clock);
+    } else if ((host.superseded[line] & (1u << index)) && happens_before(g_fast.newest[word], thread.clock)) {
+      missed = &g_fast.newest[word];
+    }
     if (missed == nullptr) continue;
     report_stale(word, *missed, static_cast<int>(host.id), thread.tid, pc_id(pc), "");
     return;
@@ -169,7 +181,7 @@ void check_device_write(const Request& request) {
   const uint64_t first = request.line * kWordsPerLine;
   for (uint32_t i = 0; i < kWordsPerLine; ++i) {
     const WordMeta& device = g_machine->device.meta[first + i];
-    if (device.version() <= request.base[i] || device.version() == request.meta[i].version()) continue;
+    if (device.version() == request.base[i] || device.version() == request.meta[i].version()) continue;
     const uint32_t own_bytes = static_cast<uint32_t>(request.dirty >> (i * 8)) & 0xff;
     const bool foreign_bytes = (device.bytes() & ~own_bytes) != 0;
     if (!foreign_bytes && !(request.superseded & (1u << i))) continue;
@@ -211,6 +223,7 @@ void shadow_device_write(const Request& request, uint64_t mask) {
     const uint64_t dirty = (request.dirty >> (i * 8)) & 0xff;
     if (dirty != 0) meta.tag = (meta.tag & ~(0xffull << 16)) | (dirty << 16);
     g_machine->device.meta[first + i] = meta;
+    g_machine->device.landed[first + i] = std::max(g_machine->device.landed[first + i], meta.version());
   }
 }
 
@@ -235,6 +248,7 @@ void shadow_loader_write(uint64_t offset, uint64_t bytes) {
   const uint64_t version = ++g_fast.version;
   for (uint64_t word = offset >> 3; word <= (offset + bytes - 1) >> 3; ++word) {
     m.newest[word] = m.device.meta[word] = WordMeta{(version << 24) | (0xffull << 16) | kNobody, 0, 0};
+    m.device.landed[word] = version;
     if (m.sharers[word / kWordsPerLine] != 0) mark_stale(word / kWordsPerLine, word, word, Clock{}, ~0ull);
   }
 }

@@ -106,6 +106,7 @@ bool Machine::allocate() {
   take(touched, lines);
   if (cfg.detect) {
     take(device.meta, words);
+    take(device.landed, words);
     take(newest, words);
   }
   return ok;
@@ -125,6 +126,7 @@ Machine::~Machine() {
   }
   unmap_lazy(device.data, cfg.pool_bytes);
   unmap_lazy(device.meta, words * sizeof *device.meta);
+  unmap_lazy(device.landed, words * sizeof *device.landed);
   unmap_lazy(sharers, lines * sizeof *sharers);
   unmap_lazy(touched, lines * sizeof *touched);
   unmap_lazy(newest, words * sizeof *newest);

@@ -126,6 +126,7 @@ struct Fault {
 struct Device {
   uint8_t* data = nullptr;
   WordMeta* meta = nullptr;
+  uint64_t* landed = nullptr;  ///< highest version of each word that has ever been written here
 };
 
 struct Machine {
