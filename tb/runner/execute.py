@@ -5,6 +5,7 @@ name one test without failure. A process that dies without a word is a failure w
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +25,7 @@ from prismem.tb.runner.spec import RunSpec
 from prismem.tb.runner.toolchain import clean_environment, commit, find_verilator, tool_versions
 from prismem.tb.runner.verilator import VerilatorRunner, cocotb_environment
 
+LOCK_FILE = ".lock"
 COCOTB_RESULTS_FILE = "results.xml"
 BENCH_TEST = "prismem.tb.runner.bench"
 EXPECTED_TESTS = 1
@@ -46,7 +48,7 @@ def execute(spec: RunSpec) -> Result:
     if spec.port == "rtl":
         build = build_bench(request.profile.parameters(spec.hosts, spec.modules), waves=spec.waves)
     run_dir = spec.run_dir
-    with locked(run_dir.with_name(f".{run_dir.name}.lock")):
+    with locked(run_dir / LOCK_FILE):
         _empty(run_dir)
         write_atomic(run_dir / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")
         progress(f"running {spec.label} on the {spec.port} port; log {relative(run_dir / LOG_FILE)}")
@@ -59,9 +61,8 @@ def execute(spec: RunSpec) -> Result:
 
 
 def _empty(run_dir: Path) -> None:
-    run_dir.mkdir(parents=True, exist_ok=True)
     for path in run_dir.iterdir():
-        if path.is_file():
+        if path.is_file() and path.name != LOCK_FILE:
             path.unlink()
 
 
@@ -71,7 +72,6 @@ def _run_functional(run_dir: Path) -> str | None:
     with (run_dir / LOG_FILE).open("w", encoding="utf-8") as log:
         done = subprocess.run(
             [sys.executable, "-m", "prismem.tb.runner.session"],
-            cwd=run_dir,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -104,11 +104,11 @@ def simulate(
                 hdl_toplevel=build.top,
                 hdl_toplevel_lang="verilog",
                 build_dir=build.directory,
-                test_dir=run_dir,
+                test_dir=Path.cwd(),  # so that a relative path in an option means the same as outside
                 results_xml=str(results),
                 seed=seed % (1 << 31),
                 plusargs=[f"+{name}={value}" for name, value in plusargs.items()],
-                test_args=["--trace-file", build.wave_file] if build.wave_file else [],
+                test_args=["--trace-file", str(run_dir / build.wave_file)] if build.wave_file else [],
                 waves=build.wave_file is not None,
                 extra_env=environment,
                 log_file=run_dir / LOG_FILE,
@@ -157,8 +157,7 @@ def _judge(spec: RunSpec, run_dir: Path, problem: str | None, wall_s: float, bui
         outcome = Outcome(verdict="failed")
     if outcome.verdict == "misuse":
         assert outcome.failure is not None
-        _empty(run_dir)
-        run_dir.rmdir()
+        shutil.rmtree(run_dir)
         raise MisuseError(outcome.failure.message)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     # The hardware's own complaint comes first: what the job saw is its consequence.

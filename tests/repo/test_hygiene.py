@@ -10,8 +10,8 @@ import pytest
 from prismem.cli.main import cli
 from prismem.paths import ROOT
 
-LINES_MAX = {".py": 400, ".sv": 400, ".svh": 400, ".c": 400, ".h": 400, ".cpp": 450, ".hpp": 400, ".sh": 150}
-COLUMNS_MAX = 128  # comments of C and SystemVerilog; ruff and clang-format hold code to 120
+LINES_MAX = {".py": 400, ".sv": 400, ".svh": 400, ".c": 450, ".h": 450, ".cpp": 450, ".hpp": 400, ".sh": 150}
+COLUMNS_MAX = 140  # comments of C and SystemVerilog; ruff and clang-format hold code to 120
 SIZE_MAX_B = 700 * 1024
 TEXT_ENDINGS = {*LINES_MAX, ".md", ".toml", ".yaml", ".vlt", ".mk", ".f", ".def"}
 
@@ -109,7 +109,7 @@ def test_files_are_short() -> None:
     found = {str(path.relative_to(ROOT)): length_problems(path.suffix, text) for path, text in texts()}
     assert not any(found.values()), report(found)
     assert length_problems(".py", "x\n" * 401)
-    assert length_problems(".sv", "x" * 129)
+    assert length_problems(".sv", "x" * 141)
 
 
 def test_nothing_is_unfinished_or_of_one_machine() -> None:

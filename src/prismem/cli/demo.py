@@ -14,7 +14,7 @@ from prismem.tb.runner.execute import execute
 from prismem.tb.runner.result import Result
 from prismem.tb.runner.spec import make_spec, mutants
 
-MUTANT = "publish_no_data_flush"
+MUTANT = "publish_no_flag_flush"
 MUTANT_SEEDS = range(1, 21)
 
 
