@@ -8,6 +8,9 @@
  * A block of another node's chunk is freed under the lock: its bit in the chunk's freed bitmap is set and the owner's count
  * raised. The owner collects such blocks when a class runs dry, and knows by the count whether a look is worth while.
  *
+ * The words of bitmaps and chunks announce nothing: whoever holds a block learned of it in some ordered way, and the rest
+ * happens under the lock. They are atomic because a bit is looked at while its neighbours change.
+ *
  * Chunk word: kind in bits 0..7, owner node in 8..15, class in 16..23, chunks of the run in 32..63.
  */
 #include <errno.h>
@@ -160,9 +163,9 @@ static void collect_freed(pm_pool *pool) {
     for (uint32_t w = 0; w < words; ++w) {
       const uint64_t bits = pmi_load(&freed[w]);
       if (bits == 0) continue;
-      pmi_store(&live[w], pmi_load(&live[w]) & ~bits);
+      pmi_poke(&live[w], pmi_load(&live[w]) & ~bits);
       pmi_publish(pool, &live[w], sizeof live[w]);
-      pmi_store(&freed[w], 0);
+      pmi_poke(&freed[w], 0);
       pmi_hold_changed(pool, &pool->alloc, &freed[w]);
       found += (uint32_t)__builtin_popcountll(bits);
     }
@@ -195,7 +198,7 @@ static void set_chunk(pm_pool *pool, uint32_t chunk, uint8_t owner, uint64_t wor
   owners(pool)[chunk] = owner;
   pmi_hold_changed(pool, &pool->alloc, &owners(pool)[chunk]);
   pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-  pmi_store(&chunk_at(pool, chunk)->word, word);
+  pmi_poke(&chunk_at(pool, chunk)->word, word);
   pmi_hold_changed(pool, &pool->alloc, chunk_at(pool, chunk));
 }
 
@@ -237,7 +240,7 @@ static uint64_t take_block(pm_pool *pool, uint32_t class) {
     const uint64_t vacant = ~pmi_load(&live[w]) & valid;
     if (vacant == 0) continue;
     const uint32_t bit = (uint32_t)__builtin_ctzll(vacant);
-    pmi_store(&live[w], (valid & ~vacant) | UINT64_C(1) << bit);
+    pmi_poke(&live[w], (valid & ~vacant) | UINT64_C(1) << bit);
     pmi_publish(pool, &live[w], sizeof live[w]);
     own->hint = w;
     own->free -= 1;
@@ -308,7 +311,7 @@ static int free_own(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_t blo
   const uint64_t bit = UINT64_C(1) << block % 64;
   pmi_acquire(pool, freed, sizeof *freed);
   if (!(pmi_load(live) & bit) || (pmi_load(freed) & bit)) return not_live(offset);
-  pmi_store(live, pmi_load(live) & ~bit);
+  pmi_poke(live, pmi_load(live) & ~bit);
   pmi_publish(pool, live, sizeof *live);
   own_chunk *own = &pool->heap->chunks[chunk];
   own->free += 1;
@@ -325,7 +328,7 @@ static int free_of_other(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_
   pmi_acquire(pool, live, sizeof *live);
   pmi_hold_read(pool, &pool->alloc, freed);
   if (!(pmi_load(live) & bit) || (pmi_load(freed) & bit)) return not_live(offset);
-  pmi_store(freed, pmi_load(freed) | bit);
+  pmi_poke(freed, pmi_load(freed) | bit);
   pmi_hold_changed(pool, &pool->alloc, freed);
   pmi_freed_count *count = freed_count_of(pool, owner);
   pmi_hold_read(pool, &pool->alloc, count);

@@ -23,18 +23,15 @@ pmi_index_head *pmi_index_head_of(pm_pool *pool) {
 uint64_t pmi_bucket_read(pm_pool *pool, uint64_t slot) {
   const pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   pmi_hold_read(pool, &pool->index, bucket);
-  uint64_t control = pmi_load(&bucket->control);
-  if (pmi_state_of(control) == BUCKET_RESERVED) {
-    pmi_hold_reread(pool, &pool->index, bucket);
-    control = pmi_load(&bucket->control);
-  }
-  return control;
+  if (pmi_state_of(pmi_peek(&bucket->control)) == BUCKET_RESERVED) pmi_hold_reread(pool, &pool->index, bucket);
+  return pmi_load(&bucket->control);
 }
 
+/* Published at once: readers need no lock to see it. */
 static void store_control(pm_pool *pool, uint64_t slot, uint64_t control) {
   pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   pmi_store(&bucket->control, control);
-  pmi_hold_changed(pool, &pool->index, bucket);
+  pmi_publish(pool, bucket, sizeof *bucket);
 }
 
 static void note_probes(pm_pool *pool, uint64_t probes) {
@@ -92,13 +89,9 @@ int pmi_bucket_close(pm_pool *pool, uint64_t slot) {
   if (pmi_pins_of_slot(pool, slot) != 0) return 0;
   const uint64_t control = pmi_bucket_read(pool, slot);
   store_control(pool, slot, pmi_with_state(control, BUCKET_EVICTING));
-  if (!PM_MUTANT_ON(evict_no_sync)) {
-    pmi_publish(pool, pmi_bucket_at(pool, slot), sizeof(pmi_bucket));
-    pmi_sync(pool);
-  }
+  if (!PM_MUTANT_ON(evict_no_sync)) pmi_sync(pool);
   if (pmi_pins_of_slot(pool, slot) == 0) return 1;
   store_control(pool, slot, pmi_with_state(control, BUCKET_READY));
-  pmi_publish(pool, pmi_bucket_at(pool, slot), sizeof(pmi_bucket));
   return 0;
 }
 
@@ -129,7 +122,6 @@ static void move(pm_pool *pool, uint64_t from, uint64_t to) {
   bucket->offset = old->offset;
   bucket->length = old->length;
   store_control(pool, to, pmi_control(BUCKET_READY, pool->node, pmi_generation_of(control) + 1));
-  pmi_publish(pool, bucket, sizeof *bucket);
   pmi_lru_replace(pool, from, to);
   store_control(pool, from, pmi_with_state(pmi_bucket_read(pool, from), BUCKET_TOMBSTONE));
 }

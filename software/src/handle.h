@@ -14,10 +14,14 @@
 #include "mutant.h"
 #include "prismem/prismem.h"
 
-/* Synchronizing words of the pool: loads acquire, stores release. Anything else in the pool is data, read and written
- * plainly under the rules of the line it lies in. Never a read-modify-write: it is atomic inside one host only. */
+/* Synchronizing words of the pool: loads acquire, stores release. Two rules keep them honest: the line is acquired right
+ * before each load, and published before the next release store of the thread, since whoever sees that one may rely on
+ * everything before it. Anything else in the pool is data, read and written plainly under the rules of the line it lies in.
+ * Never a read-modify-write: it is atomic inside one host only. */
 #define pmi_load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define pmi_peek(p) __atomic_load_n((p), __ATOMIC_RELAXED) /* may be old by design */
 #define pmi_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define pmi_poke(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED) /* announces nothing but itself */
 
 /* Statistics are kept by load and store, not by a locked add: a locked operation is a fence, and would hide a missing one.
  * Two threads of a node may lose a count between them. */

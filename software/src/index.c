@@ -12,7 +12,6 @@
 #include "bucket.h"
 #include "pins.h"
 
-#define BATCH 16u                  /* home buckets acquired with one fence */
 #define LOOKUP_ROUNDS_MAX 4u       /* how often a prefix that changed under the lookup is tried again */
 #define READ_ROUNDS_MAX 64u        /* how often a bucket that changes while it is read is read again */
 #define EVICTING_POLLS_MAX 100000u /* an evictor that takes longer counts as one that succeeds */
@@ -23,15 +22,16 @@ typedef struct reading {
   pm_digest digest, parent;
 } reading;
 
-static void drop_bucket(pm_pool *pool, uint64_t slot) {
-  if (!PM_MUTANT_ON(reader_no_invalidate)) pmi_drop(pool, pmi_bucket_at(pool, slot), sizeof(pmi_bucket));
+static void acquire_bucket(pm_pool *pool, uint64_t slot) {
+  if (!PM_MUTANT_ON(reader_no_invalidate)) pmi_acquire(pool, pmi_bucket_at(pool, slot), sizeof(pmi_bucket));
 }
 
-/* The bucket was dropped and fenced before. A control word that is the same on both sides of the rest belongs to it: every
+/* A control word that is the same on both sides of the rest belongs to it: every
  * change of hands stores it last, and comes with another generation. */
 static reading read_bucket(pm_pool *pool, uint64_t slot) {
   const pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   reading r = {0};
+  acquire_bucket(pool, slot);
   for (unsigned i = 0; i < READ_ROUNDS_MAX; ++i) {
     r.control = pmi_load(&bucket->control);
     const enum pmi_bucket_state state = pmi_state_of(r.control);
@@ -50,22 +50,16 @@ static reading read_settled(pm_pool *pool, uint64_t slot) {
   reading r = read_bucket(pool, slot);
   for (unsigned i = 0; i < EVICTING_POLLS_MAX && pmi_state_of(r.control) == BUCKET_EVICTING; ++i) {
     pm_relax();
-    drop_bucket(pool, slot);
-    pmi_invalidate_fence();
     r = read_bucket(pool, slot);
   }
   return r;
 }
 
-/* Find the digest's bucket; its home is dropped and fenced already. `parent` may be NULL. Returns READY, RESERVED or FREE. */
+/* Find the digest's bucket. `parent` may be NULL. Returns READY, RESERVED or FREE. */
 static enum pmi_bucket_state find(pm_pool *pool, pm_digest digest, const pm_digest *parent, pm_ref *ref) {
   const uint64_t mask = pmi_slot_mask(pool), home = pmi_home_of(pool, digest);
   for (uint64_t i = 0; i <= mask; ++i) {
     const uint64_t slot = (home + i) & mask;
-    if (i != 0) {
-      drop_bucket(pool, slot);
-      pmi_invalidate_fence();
-    }
     pmi_count(pool, probes, 1);
     reading r = read_bucket(pool, slot);
     if (pmi_state_of(r.control) == BUCKET_FREE) return BUCKET_FREE;
@@ -83,21 +77,15 @@ static enum pmi_bucket_state find(pm_pool *pool, pm_digest digest, const pm_dige
 
 /* Longest READY prefix of chain[from..n) without pins. */
 static size_t find_prefix(pm_pool *pool, const pm_digest *chain, size_t from, size_t n, pm_ref *refs) {
-  for (size_t at = from; at < n; at += BATCH) {
-    const size_t end = n - at < BATCH ? n : at + BATCH;
-    for (size_t i = at; i < end; ++i) drop_bucket(pool, pmi_home_of(pool, chain[i]));
-    pmi_invalidate_fence();
-    for (size_t i = at; i < end; ++i) {
-      if (find(pool, chain[i], i == 0 ? NULL : &chain[i - 1], &refs[i]) != BUCKET_READY) return i - from;
-    }
-  }
-  return n - from;
+  size_t at = from;
+  while (at < n && find(pool, chain[at], at == 0 ? NULL : &chain[at - 1], &refs[at]) == BUCKET_READY) at += 1;
+  return at - from;
 }
 
-/* 1 while the bucket still holds the block of `ref`; it was dropped and fenced before. */
+/* 1 while the bucket still holds the block of `ref`. EVICTING is no answer yet: an evictor that finds a pin turns back. */
 static int is_current(pm_pool *pool, const pm_ref *ref) {
-  const uint64_t control = pmi_load(&pmi_bucket_at(pool, ref->slot)->control);
-  return pmi_state_of(control) == BUCKET_READY && pmi_generation_of(control) == ref->generation;
+  const reading r = read_settled(pool, ref->slot);
+  return pmi_state_of(r.control) == BUCKET_READY && pmi_generation_of(r.control) == ref->generation;
 }
 
 /* Pin refs[0..n) and keep those before the first that went away meanwhile. Returns how many, or -errno. */
@@ -105,8 +93,6 @@ static int pin_prefix(pm_pool *pool, uint64_t request, pm_ref *refs, size_t n) {
   int rc = pmi_pins_take(pool, request, refs, n);
   if (rc < 0) return rc;
   pmi_sync(pool);
-  for (size_t i = 0; i < n; ++i) drop_bucket(pool, refs[i].slot);
-  pmi_invalidate_fence();
   size_t kept = 0;
   while (kept < n && is_current(pool, &refs[kept])) refs[kept++].state = PM_REF_HIT;
   rc = pmi_pins_drop(pool, request, refs + kept, n - kept);
@@ -158,8 +144,6 @@ int pm_index_check(pm_pool *pool, const pm_ref *ref) {
   const int rc = pmi_usable(pool);
   if (rc < 0) return rc;
   if (ref->slot > pmi_slot_mask(pool)) return pmi_error(EINVAL, "ref: slot %llu is not in the table", (unsigned long long)ref->slot);
-  drop_bucket(pool, ref->slot);
-  pmi_invalidate_fence();
   if (is_current(pool, ref)) return 0;
   return pmi_error(ESTALE, "ref: slot %llu no longer holds generation %u", (unsigned long long)ref->slot, ref->generation);
 }
@@ -179,7 +163,5 @@ int pm_index_exists(pm_pool *pool, pm_digest digest) {
   const int rc = pmi_usable(pool);
   if (rc < 0) return rc;
   pm_ref ref;
-  drop_bucket(pool, pmi_home_of(pool, digest));
-  pmi_invalidate_fence();
   return find(pool, digest, NULL, &ref) == BUCKET_READY;
 }

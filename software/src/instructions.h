@@ -1,6 +1,6 @@
 /*
- * What verbs.c offers to the rest of the library beside the public verbs: the halves of an acquire, so that a batch of
- * scattered lines needs one fence, and the streaming copy of a machine without a DMA engine.
+ * What verbs.c offers to the rest of the library beside the public verbs: the halves of an acquire, so that scattered lines
+ * need one fence, and the streaming copy of a machine without a DMA engine.
  */
 #ifndef PRISMEM_SRC_INSTRUCTIONS_H
 #define PRISMEM_SRC_INSTRUCTIONS_H

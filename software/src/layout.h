@@ -76,8 +76,8 @@ PMI_ASSERT_LINES(pmi_grant, 1);
 
 /* One a node, written by the node: tells the manager which request lines are worth a look. */
 typedef struct pmi_doorbell {
-  uint64_t sequence; /* synchronizing word: one more at each request and release */
-  uint64_t wanted;   /* synchronizing word: bit l set while the node waits for or holds lock l */
+  uint64_t sequence; /* one more at each request and release */
+  uint64_t wanted;   /* bit l set while the node waits for or holds lock l; stored before the sequence */
   uint64_t spare[6];
 } pmi_doorbell;
 PMI_ASSERT_LINES(pmi_doorbell, 1);
@@ -99,7 +99,7 @@ PMI_ASSERT_LINES(pmi_object, 1);
 
 /* One a chunk, written under lock PMI_LOCK_ALLOC. */
 typedef struct pmi_chunk {
-  uint64_t word; /* synchronizing word: see alloc.c */
+  uint64_t word; /* see alloc.c */
   uint64_t spare[7];
 } pmi_chunk;
 PMI_ASSERT_LINES(pmi_chunk, 1);

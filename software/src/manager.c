@@ -22,7 +22,7 @@ typedef struct managed_lock {
 
 struct pmi_manager {
   uint64_t sequence[PM_NODES_MAX];
-  uint64_t wanted[PM_NODES_MAX];
+  uint64_t active[PM_NODES_MAX]; /* bit l: the node waits for or holds lock l, by its request line as last read */
   managed_lock locks[PM_LOCKS_MAX];
 };
 
@@ -31,12 +31,18 @@ void pmi_manager_close(pm_pool *pool) {
   pool->manager = NULL;
 }
 
-static void drop(pm_pool *pool, const void *p, size_t n) {
-  if (!PM_MUTANT_ON(manager_no_invalidate)) pmi_drop(pool, p, n);
+static void acquire(pm_pool *pool, const void *p, size_t n) {
+  if (!PM_MUTANT_ON(manager_no_invalidate)) pmi_acquire(pool, p, n);
 }
 
 static int holds(const managed_lock *lock, uint32_t node) {
   return (lock->request[node] & 1u) && lock->request[node] >> 1 == lock->granted[node];
+}
+
+static void note_request(pmi_manager *m, uint32_t lock, uint32_t node, uint64_t word) {
+  m->locks[lock].request[node] = word;
+  m->active[node] &= ~(UINT64_C(1) << lock);
+  m->active[node] |= (word & 1u) << lock;
 }
 
 /* Read all request and grant lines once. */
@@ -48,7 +54,7 @@ static void rebuild(pm_pool *pool, pmi_manager *m) {
     managed->holder = managed->last = NOBODY;
     for (uint32_t node = 0; node < pool->params.nodes; ++node) {
       const pmi_grant *grant = pmi_grant_of(pool, lock, node);
-      managed->request[node] = pmi_load(&pmi_request_of(pool, lock, node)->word);
+      note_request(m, lock, node, pmi_load(&pmi_request_of(pool, lock, node)->word));
       managed->granted[node] = pmi_load(&grant->ticket);
       if (managed->granted[node] != 0 && grant->tenure > managed->tenure) {
         managed->tenure = grant->tenure;
@@ -85,43 +91,38 @@ static int serve(pm_pool *pool, uint32_t lock, managed_lock *managed) {
   return 0;
 }
 
-/* Locks whose request line of some node may have changed: read those lines. */
-static uint64_t read_requests(pm_pool *pool, pmi_manager *m, const uint64_t changed[PM_NODES_MAX]) {
-  uint64_t any = 0;
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    for (uint64_t set = changed[node]; set != 0; set &= set - 1)
-      drop(pool, pmi_request_of(pool, (uint32_t)__builtin_ctzll(set), node), sizeof(uint64_t));
-    any |= changed[node];
+/* The request lines of one node, of the locks in `set`. */
+static void read_requests(pm_pool *pool, pmi_manager *m, uint32_t node, uint64_t set) {
+  for (; set != 0; set &= set - 1) {
+    const uint32_t lock = (uint32_t)__builtin_ctzll(set);
+    const pmi_request *request = pmi_request_of(pool, lock, node);
+    acquire(pool, request, sizeof request->word);
+    note_request(m, lock, node, pmi_load(&request->word));
   }
-  if (any == 0) return 0;
-  pmi_invalidate_fence();
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    for (uint64_t set = changed[node]; set != 0; set &= set - 1) {
-      const uint32_t lock = (uint32_t)__builtin_ctzll(set);
-      m->locks[lock].request[node] = pmi_load(&pmi_request_of(pool, lock, node)->word);
-    }
-  }
-  return any;
 }
 
+/* A doorbell that changed names the locks that the node wants now; those it wanted as far as the manager knows are looked at
+ * as well. `wanted` may be newer than the sequence number that was read before it, and a request may have been seen and
+ * granted before its bell rang, so no comparison of two readings of `wanted` would find every release.
+ *
+ * All doorbells are dropped with one fence, so one may be old when its turn comes: the next scan sees it. */
 static int scan(pm_pool *pool, pmi_manager *m) {
   const uint32_t nodes = pool->params.nodes;
   const uint64_t valid = pool->params.locks == 64 ? UINT64_MAX : (UINT64_C(1) << pool->params.locks) - 1;
-  uint64_t changed[PM_NODES_MAX] = {0};
-  drop(pool, pmi_doorbell_of(pool, 0), nodes * sizeof(pmi_doorbell));
-  pmi_invalidate_fence();
+  uint64_t changed = 0;
+  acquire(pool, pmi_doorbell_of(pool, 0), nodes * sizeof(pmi_doorbell));
   for (uint32_t node = 0; node < nodes; ++node) {
     const pmi_doorbell *bell = pmi_doorbell_of(pool, node);
-    const uint64_t sequence = pmi_load(&bell->sequence);
+    const uint64_t sequence = pmi_peek(&bell->sequence);
     if (sequence == m->sequence[node]) continue;
-    const uint64_t wanted = pmi_load(&bell->wanted);
-    changed[node] = (wanted | m->wanted[node]) & valid;
+    const uint64_t set = (pmi_peek(&bell->wanted) | m->active[node]) & valid;
     m->sequence[node] = sequence;
-    m->wanted[node] = wanted;
+    read_requests(pool, m, node, set);
+    changed |= set;
   }
   int grants = 0;
-  for (uint64_t set = read_requests(pool, m, changed); set != 0; set &= set - 1) {
-    const uint32_t lock = (uint32_t)__builtin_ctzll(set);
+  for (; changed != 0; changed &= changed - 1) {
+    const uint32_t lock = (uint32_t)__builtin_ctzll(changed);
     grants += serve(pool, lock, &m->locks[lock]);
   }
   return grants;

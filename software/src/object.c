@@ -20,31 +20,41 @@ static int check_key(const pm_pool *pool, const void *key, size_t key_bytes) {
   return pmi_error(EINVAL, "key: %zu bytes are outside 1..%u", key_bytes, PM_KEY_MAX);
 }
 
-/* Under the lock: the entry with that key, or NULL; *vacant (may be NULL) gets a free entry or NULL. */
-static pmi_object *find(pm_pool *pool, const void *key, size_t key_bytes, pmi_object **vacant) {
-  pmi_object *table = table_of(pool), *found = NULL;
-  if (vacant != NULL) *vacant = NULL;
+/* Under the lock: the entry with that key, or NULL. */
+static pmi_object *find(pm_pool *pool, const void *key, size_t key_bytes) {
+  pmi_object *table = table_of(pool);
   pmi_hold_read_range(pool, &pool->object, table, pool->params.objects * sizeof *table);
-  for (uint32_t i = 0; i < pool->params.objects && found == NULL; ++i) {
-    if (table[i].key_bytes == key_bytes && memcmp(table[i].key, key, key_bytes) == 0) found = &table[i];
-    if (table[i].key_bytes == 0 && vacant != NULL && *vacant == NULL) *vacant = &table[i];
+  for (uint32_t i = 0; i < pool->params.objects; ++i) {
+    if (table[i].key_bytes == key_bytes && memcmp(table[i].key, key, key_bytes) == 0) return &table[i];
   }
-  return found;
+  return NULL;
+}
+
+/* Under the lock, behind a find: a free entry or NULL, and in *generation one that no entry ever had. */
+static pmi_object *find_vacant(pm_pool *pool, uint32_t *generation) {
+  pmi_object *table = table_of(pool), *vacant = NULL;
+  *generation = 1;
+  for (uint32_t i = pool->params.objects; i-- > 0;) {
+    if (table[i].generation >= *generation) *generation = table[i].generation + 1;
+    if (table[i].key_bytes == 0) vacant = &table[i];
+  }
+  return vacant;
 }
 
 int pm_put(pm_pool *pool, const void *key, size_t key_bytes, uint64_t offset) {
   int rc = check_key(pool, key, key_bytes);
   if (rc == 0) rc = pmi_hold_begin(pool, &pool->object);
   if (rc < 0) return rc;
-  pmi_object *vacant;
-  if (find(pool, key, key_bytes, &vacant) != NULL) {
+  uint32_t generation = 0;
+  pmi_object *vacant = NULL;
+  if (find(pool, key, key_bytes) != NULL) {
     rc = pmi_error(EEXIST, "key: '%.*s' is in the table already", (int)key_bytes, (const char *)key);
-  } else if (vacant == NULL) {
+  } else if ((vacant = find_vacant(pool, &generation)) == NULL) {
     rc = pmi_error(ENOSPC, "objects: all %u entries are taken", pool->params.objects);
   } else {
     memcpy(vacant->key, key, key_bytes);
     vacant->offset = offset;
-    vacant->generation += 1;
+    vacant->generation = generation;
     vacant->key_bytes = (uint32_t)key_bytes;
     pmi_hold_changed(pool, &pool->object, vacant);
   }
@@ -60,7 +70,7 @@ int pm_get(pm_pool *pool, const void *key, size_t key_bytes, uint64_t *offset, u
   int rc = check_key(pool, key, key_bytes);
   if (rc == 0) rc = pmi_hold_begin(pool, &pool->object);
   if (rc < 0) return rc;
-  const pmi_object *entry = find(pool, key, key_bytes, NULL);
+  const pmi_object *entry = find(pool, key, key_bytes);
   if (entry == NULL) rc = unknown(key, key_bytes);
   if (entry != NULL && offset != NULL) *offset = entry->offset;
   if (entry != NULL && generation != NULL) *generation = entry->generation;
@@ -72,7 +82,7 @@ int pm_destroy(pm_pool *pool, const void *key, size_t key_bytes) {
   int rc = check_key(pool, key, key_bytes);
   if (rc == 0) rc = pmi_hold_begin(pool, &pool->object);
   if (rc < 0) return rc;
-  pmi_object *entry = find(pool, key, key_bytes, NULL);
+  pmi_object *entry = find(pool, key, key_bytes);
   if (entry == NULL) {
     rc = unknown(key, key_bytes);
   } else {

@@ -97,6 +97,12 @@ static void vacate(pmi_pin_table *table, uint64_t at) {
   table->used -= 1;
 }
 
+static void store_cell(pm_pool *pool, uint16_t *cell, uint16_t count) {
+  if (PM_MUTANT_ON(refcount_dropped)) return;
+  pmi_store(cell, count);
+  pmi_publish(pool, cell, sizeof *cell);
+}
+
 static int take_one(pm_pool *pool, uint64_t request, uint64_t slot) {
   pmi_pin_table *table = pool->pins;
   const int rc = grow(table);
@@ -104,7 +110,7 @@ static int take_one(pm_pool *pool, uint64_t request, uint64_t slot) {
   uint16_t *cell = cell_of(pool, pool->node, slot);
   const uint16_t count = pmi_load(cell);
   if (count == UINT16_MAX) return pmi_error(EOVERFLOW, "pins: slot %llu has 65535", (unsigned long long)slot);
-  if (!PM_MUTANT_ON(refcount_dropped)) pmi_store(cell, (uint16_t)(count + 1));
+  store_cell(pool, cell, (uint16_t)(count + 1));
   pin_entry *entry = locate(table, request, slot);
   if (entry->count == 0) {
     *entry = (pin_entry){.request = request, .slot = slot};
@@ -122,22 +128,11 @@ static int drop_one(pm_pool *pool, uint64_t request, uint64_t slot) {
     return pmi_error(EPROTO, "pins: request %llu holds no pin on slot %llu", (unsigned long long)request,
                      (unsigned long long)slot);
   uint16_t *cell = cell_of(pool, pool->node, slot);
-  if (!PM_MUTANT_ON(refcount_dropped)) pmi_store(cell, (uint16_t)(pmi_load(cell) - 1));
+  store_cell(pool, cell, (uint16_t)(pmi_load(cell) - 1));
   entry->count -= 1;
   table->total -= 1;
   if (entry->count == 0) vacate(table, (uint64_t)(entry - table->entries));
   return 0;
-}
-
-/* Each line once when neighbours follow each other. */
-static void publish_cells(pm_pool *pool, const pm_ref *refs, size_t n) {
-  uintptr_t last = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const uint16_t *cell = cell_of(pool, pool->node, refs[i].slot);
-    const uintptr_t line = (uintptr_t)cell / PM_LINE;
-    if (line != last) pmi_publish(pool, cell, sizeof *cell);
-    last = line;
-  }
 }
 
 int pmi_pins_take(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n) {
@@ -149,7 +144,6 @@ int pmi_pins_take(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n)
     if (rc == 0) done += 1;
   }
   for (size_t i = 0; rc < 0 && i < done; ++i) (void)drop_one(pool, request, refs[i].slot);
-  publish_cells(pool, refs, done);
   pthread_mutex_unlock(&pool->pins->mutex);
   return rc;
 }
@@ -163,17 +157,16 @@ int pmi_pins_drop(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n)
     if (rc == 0) done += 1;
   }
   for (size_t i = 0; rc < 0 && i < done; ++i) (void)take_one(pool, request, refs[i].slot);
-  publish_cells(pool, refs, done);
   pthread_mutex_unlock(&pool->pins->mutex);
   return rc;
 }
 
 uint32_t pmi_pins_of_slot(pm_pool *pool, uint64_t slot) {
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    if (node != pool->node) pmi_drop(pool, cell_of(pool, node, slot), sizeof(uint16_t));
-  }
-  pmi_invalidate_fence();
   uint32_t pins = 0;
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) pins += pmi_load(cell_of(pool, node, slot));
+  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
+    const uint16_t *cell = cell_of(pool, node, slot);
+    if (node != pool->node) pmi_acquire(pool, cell, sizeof *cell);
+    pins += pmi_load(cell);
+  }
   return pins;
 }

@@ -52,11 +52,13 @@ int pm_test_region_make(pm_test_ctx *ctx, const char *name, uint64_t bytes) {
   return 0;
 }
 
-void *pm_test_region(pm_test_ctx *ctx, const char *name) {
+void *pm_test_region(pm_test_ctx *ctx, const char *name, uint64_t bytes) {
   uint64_t offset;
   if (pm_get(ctx->pool, name, strlen(name), &offset, NULL) < 0) {
     pm_test_fail(ctx, NULL, PM_TEST_HERE, "%s", pm_error_text());
     return NULL;
   }
-  return pm_ptr(ctx->pool, offset);
+  void *region = pm_ptr(ctx->pool, offset);
+  pm_acquire(region, bytes);
+  return region;
 }

@@ -77,8 +77,8 @@ long pm_test_payload_check(pm_digest digest, const void *from, size_t bytes);
 /** Write `src` to the pool by DMA and wait; the same for reading. */
 int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes);
 int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes);
-/** Allocate a zeroed region and name it, in setup; find it, in a worker. */
+/** Allocate a zeroed region and name it, in setup; find it and acquire its lines, in a worker. */
 int pm_test_region_make(pm_test_ctx *ctx, const char *name, uint64_t bytes);
-void *pm_test_region(pm_test_ctx *ctx, const char *name);
+void *pm_test_region(pm_test_ctx *ctx, const char *name, uint64_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
  * Allocator: no byte has two owners, blocks of other nodes can be freed, wrong frees are refused, everything comes back.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "tests.h"
 
@@ -46,7 +47,8 @@ static int exchange(pm_test_ctx *ctx, block *b) {
 
 static int worker(pm_test_ctx *ctx) {
   static const uint64_t sizes[] = {64, 128, 200, 512, 4096};
-  block kept[KEPT] = {{0}};
+  block kept[KEPT];
+  memset(kept, 0, sizeof kept);
   for (uint32_t i = 0; i < ROUNDS * ctx->scale; ++i) {
     block *b = &kept[pm_test_random(&ctx->seed) % KEPT];
     if (b->lines != 0 && check_and_free(ctx, b) != 0) return 1;

@@ -177,7 +177,7 @@ static int race_worker(pm_test_ctx *ctx) {
   pm_digest chain[DEPTH];
   pm_ref refs[DEPTH];
   uint64_t reserved = 0;
-  tally *t = pm_test_region(ctx, "tally");
+  tally *t = pm_test_region(ctx, "tally", sizeof(tally));
   if (t == NULL) return 1;
   for (uint32_t round = 0; round < ROUNDS * ctx->scale; ++round) {
     make_chain(ctx->pool, round * FAMILIES, chain);
@@ -199,11 +199,10 @@ static int race_worker(pm_test_ctx *ctx) {
 }
 
 static int race_check(pm_test_ctx *ctx) {
-  tally *t = pm_test_region(ctx, "tally");
+  tally *t = pm_test_region(ctx, "tally", sizeof(tally));
   pm_index_info info;
   uint64_t reserved = 0;
   if (t == NULL) return 1;
-  pm_acquire(t, sizeof *t);
   for (uint32_t node = 0; node < ctx->nodes; ++node) reserved += t->nodes[node].reserved;
   PM_EXPECT_OK(ctx, pm_index_audit(ctx->pool));
   PM_EXPECT_OK(ctx, pm_index_stat(ctx->pool, &info));

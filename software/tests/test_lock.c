@@ -24,7 +24,7 @@ static int counter_setup(pm_test_ctx *ctx) {
 static int counter_worker(pm_test_ctx *ctx) {
   uint64_t lock;
   PM_EXPECT_OK(ctx, pm_get(ctx->pool, "lock", 4, &lock, NULL));
-  protected_line *line = pm_test_region(ctx, "counter");
+  protected_line *line = pm_test_region(ctx, "counter", sizeof(protected_line));
   if (line == NULL) return 1;
   for (uint32_t i = 0; i < ROUNDS * ctx->scale; ++i) {
     int fresh;
@@ -43,9 +43,8 @@ static int counter_worker(pm_test_ctx *ctx) {
 }
 
 static int counter_check(pm_test_ctx *ctx) {
-  const protected_line *line = pm_test_region(ctx, "counter");
+  const protected_line *line = pm_test_region(ctx, "counter", sizeof(protected_line));
   if (line == NULL) return 1;
-  pm_acquire(line, sizeof *line);
   const uint64_t expected = (uint64_t)ctx->nodes * ctx->threads * ROUNDS * ctx->scale;
   PM_EXPECT(ctx, line->count == expected, "count %llu, expected %llu: an update was lost",
             (unsigned long long)line->count, (unsigned long long)expected);

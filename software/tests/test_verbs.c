@@ -60,7 +60,7 @@ static int read_records(pm_test_ctx *ctx, shared *s) {
 }
 
 static int worker(pm_test_ctx *ctx) {
-  shared *s = pm_test_region(ctx, "publish");
+  shared *s = pm_test_region(ctx, "publish", sizeof(shared));
   if (s == NULL) return 1;
   return ctx->node == 0 ? write_records(ctx, s) : read_records(ctx, s);
 }
