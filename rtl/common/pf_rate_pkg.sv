@@ -19,11 +19,10 @@ package pf_rate_pkg;
   /// Slot that `bytes` take on a line of `rate` when `spent` of the starting nanosecond is already used.
   /// Rate and sizes are straps, constant after reset; a synthesis flow multiplies by the reciprocal here.
   function automatic slot_t serialize(bytes_t bytes, spent_b16_t spent, rate_b16_t rate);
-    logic [31:0] work;
-    logic [31:0] whole;
-    logic [31:0] rest;
-    slot_t slot;
-    slot = '0;
+    logic [31:0] work = '0;
+    logic [31:0] whole = '0;
+    logic [31:0] rest = '0;
+    slot_t slot = '0;
     if (bytes != 0) begin
       work = {16'b0, bytes, 4'b0} + {16'b0, spent};
       whole = work / {16'b0, rate};

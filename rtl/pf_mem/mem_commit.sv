@@ -71,9 +71,8 @@ module mem_commit
       for (int unsigned b = 0; b < Ports * Buckets; b++) waiting_q[b] <= '0;
     end else if (|{push_i, commit_o}) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        automatic int unsigned in, out;
-        in = bucket_of(p, hdr_i[p].line);
-        out = bucket_of(p, commit_hdr_o[p].line);
+        automatic int unsigned in = bucket_of(p, hdr_i[p].line);
+        automatic int unsigned out = bucket_of(p, commit_hdr_o[p].line);
         if (push_i[p]) wr_q[p] <= wr_q[p] + 1'b1;
         if (commit_o[p]) rd_q[p] <= rd_q[p] + 1'b1;
         if (push_i[p] && !(commit_o[p] && in == out)) waiting_q[in] <= waiting_q[in] + 1'b1;

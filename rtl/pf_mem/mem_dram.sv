@@ -63,14 +63,12 @@ module mem_dram
 
   // Channels and banks are spread by folding higher address bits onto them, so that strides do not meet in one channel.
   function automatic logic [ChannelBits-1:0] channel_of(dpa_line_t addr);
-    dpa_line_t fold;
-    fold = addr ^ (addr >> ChannelLog2) ^ (addr >> (2 * ChannelLog2 + 3));
+    dpa_line_t fold = addr ^ (addr >> ChannelLog2) ^ (addr >> (2 * ChannelLog2 + 3));
     return ChannelBits'(fold & ~(~dpa_line_t'(0) << ChannelLog2));
   endfunction
 
   function automatic bank_index_t bank_of(dpa_line_t addr);
-    dpa_line_t row;
-    row = addr >> RowShift;
+    dpa_line_t row = addr >> RowShift;
     row = (row ^ (row >> BankLog2)) & ~(~dpa_line_t'(0) << BankLog2);
     return bank_index_t'({channel_of(addr), BankBits'(row)});
   endfunction
@@ -90,20 +88,19 @@ module mem_dram
   end
 
   function automatic booking_t book(logic [ChannelBits-1:0] c, bank_index_t b, dpa_line_t addr);
-    booking_t   k;
-    time_ns_t   start_ns;
-    time_ns_t   refi_ns;
-    slot_t      slot;
-    logic       open;
-    start_ns = later(now_i, free_ns_q[c]);
-    slot = serialize(bytes_t'(64), start_ns == free_ns_q[c] ? spent_q[c] : '0, straps_i.rate_b16);
+    booking_t k = '0;
+    time_ns_t start_ns = later(now_i, free_ns_q[c]);
+    time_ns_t refi_ns = time_ns_t'(straps_i.refi_ns);
+    slot_t slot = serialize(bytes_t'(64), start_ns == free_ns_q[c] ? spent_q[c] : '0,
+                            straps_i.rate_b16);
+    logic open = 1'b0;
     k.free_ns = start_ns + time_ns_t'(slot.whole_ns);
     k.spent = slot.spent;
     // The command goes out when bus and bank are free and no refresh is under way.
     k.column_ns = later(start_ns, ready_ns_q[b]);
-    refi_ns = time_ns_t'(straps_i.refi_ns);
-    k.refresh_ns = refresh_ns_q[b] != 0 ? refresh_ns_q[b]
-        : BankRefresh ? (refi_ns * time_ns_t'(b)) >> (ChannelLog2 + BankLog2) : (refi_ns * time_ns_t'(c)) >> ChannelLog2;
+    if (refresh_ns_q[b] != 0) k.refresh_ns = refresh_ns_q[b];
+    else if (BankRefresh) k.refresh_ns = (refi_ns * time_ns_t'(b)) >> (ChannelLog2 + BankLog2);
+    else k.refresh_ns = (refi_ns * time_ns_t'(c)) >> ChannelLog2;
     if (straps_i.refi_ns != 0 && k.column_ns >= k.refresh_ns + refi_ns) begin
       k.refresh_ns += ((k.column_ns - k.refresh_ns) / refi_ns) * refi_ns;
     end
@@ -123,9 +120,8 @@ module mem_dram
       booking[p] = '0;
       done_ns_o[p] = '0;
       if (fire_i[p]) begin
-        automatic slot_t move;
+        automatic slot_t move = serialize(bytes_t'(64), '0, straps_i.rate_b16);
         booking[p] = book(channel_o[p], bank[p], line_i[p]);
-        move = serialize(bytes_t'(64), '0, straps_i.rate_b16);
         done_ns_o[p] = booking[p].column_ns + time_ns_t'(straps_i.cas_ns) + time_ns_t'(move.last_ns);
       end
     end

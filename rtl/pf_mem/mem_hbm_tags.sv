@@ -65,8 +65,7 @@ module mem_hbm_tags
         tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
         entry[p] = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(victim_q[set[p]]);
         for (int unsigned w = 0; w < Ways; w++) begin
-          automatic way_index_t e;
-          e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
+          automatic way_index_t e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
           if (valid_q[e] != '0 && tag_q[e] == tag[p]) begin
             sector_hit[p] = 1'b1;
             entry[p] = e;
@@ -110,7 +109,8 @@ module mem_hbm_tags
   end
 
   initial begin
-    if ((Sets & (Sets - 1)) != 0 || (Ways & (Ways - 1)) != 0 || (SectorLines & (SectorLines - 1)) != 0 || SectorLines > 64)
+    if ((Sets & (Sets - 1)) != 0 || (Ways & (Ways - 1)) != 0 || (SectorLines & (SectorLines - 1)) != 0
+        || SectorLines > 64)
       $fatal(1, "%m: Sets %0d, Ways %0d, SectorLines %0d must be powers of two, SectorLines at most 64", Sets, Ways,
              SectorLines);
   end

@@ -68,10 +68,8 @@ module mem_return
 
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
-      automatic time_ns_t read_ns;
-      automatic time_ns_t write_ns;
-      read_ns = read_wr_q[p] != read_rd_q[p] ? read_due_ns_q[at(p, read_rd_q[p])] : '1;
-      write_ns = write_wr_q[p] != write_rd_q[p] ? write_due_ns_q[at(p, write_rd_q[p])] : '1;
+      automatic time_ns_t read_ns = read_wr_q[p] != read_rd_q[p] ? read_due_ns_q[at(p, read_rd_q[p])] : '1;
+      automatic time_ns_t write_ns = write_wr_q[p] != write_rd_q[p] ? write_due_ns_q[at(p, write_rd_q[p])] : '1;
       tx_valid_o[p] = now_i >= read_ns || now_i >= write_ns;
       tx_has_data_o[p] = now_i >= read_ns && read_ns <= write_ns;
       tx_hdr_o[p].tag = tx_has_data_o[p] ? read_tag_q[at(p, read_rd_q[p])] : write_tag_q[at(p, write_rd_q[p])];
@@ -110,10 +108,8 @@ module mem_return
     end else if (|read_push_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_push_i[p]) begin
-          automatic ptr_t place;
-          automatic slot_t slot;
-          place = read_wr_q[p];
-          slot = read_slot_q[at(p, place)];
+          automatic ptr_t place = read_wr_q[p];
+          automatic slot_t slot = read_slot_q[at(p, place)];
           for (int unsigned i = 0; i < Depth; i++) begin
             if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
             read_due_ns_q[at(p, place)] <= read_due_ns_q[at(p, place - 1'b1)];

@@ -24,13 +24,10 @@ module mem_schedule #(
   logic [PortBits-1:0] first_q;
 
   always_comb begin
-    automatic logic [HbmChannels-1:0] hbm_taken;
-    automatic logic [DdrChannels-1:0] ddr_taken;
-    automatic logic [PortBits-1:0] p;
-    hbm_taken = '0;
-    ddr_taken = '0;
+    automatic logic [HbmChannels-1:0] hbm_taken = '0;
+    automatic logic [DdrChannels-1:0] ddr_taken = '0;
+    automatic logic [PortBits-1:0] p = first_q;
     grant_o = '0;
-    p = first_q;
     if (|candidate_i) begin
       for (int unsigned i = 0; i < Ports; i++) begin
         if (candidate_i[p] && !hbm_taken[hbm_channel_i[p]]

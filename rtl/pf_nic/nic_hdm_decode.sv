@@ -22,11 +22,10 @@ module nic_hdm_decode
     dpa_line_o = '0;
     if (valid_i) begin
       for (int unsigned d = 0; d < Decoders; d++) begin
-        automatic hpa_line_t offset;
-        automatic hpa_line_t chunk;
-        automatic logic [3:0] gran;
-        automatic logic [3:0] way;
-        offset = line_i - decoders_i[d].base;
+        automatic hpa_line_t offset = line_i - decoders_i[d].base;
+        automatic hpa_line_t chunk = '0;
+        automatic logic [3:0] gran = '0;
+        automatic logic [3:0] way = '0;
         if (!hit_o && decoders_i[d].enable && line_i >= decoders_i[d].base && offset < decoders_i[d].size) begin
           gran = decoders_i[d].gran_log2 - LineLog2;
           chunk = offset >> gran;

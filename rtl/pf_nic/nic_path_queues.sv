@@ -70,10 +70,9 @@ module nic_path_queues
       end
     end else begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        automatic logic put0, put1, leave;
-        put0 = push_i[0] && module_i[0] == 4'(m);
-        put1 = push_i[1] && module_i[1] == 4'(m);
-        leave = tx_valid_o[m] && tx_ready_i[m];
+        automatic logic put0 = push_i[0] && module_i[0] == 4'(m);
+        automatic logic put1 = push_i[1] && module_i[1] == 4'(m);
+        automatic logic leave = tx_valid_o[m] && tx_ready_i[m];
         if (put0 || put1 || leave) begin
           count_q[m] <= count_q[m] + count_t'(put0) + count_t'(put1) - count_t'(leave);
           if (put0 || put1) tail_q[m] <= put1 ? tag1 : tag0;

@@ -81,7 +81,7 @@ module nic_return
   assign give_o = {ndr_fire && !ndr_local, drs_fire && !drs_local};
 
   always_comb begin
-    automatic logic [21:0] entry;
+    automatic logic [21:0] entry = '0;
     look_o[0] = '0;
     drs_o = '{opcode: S2mMemData, meta_field: MetaNone, dev_load: dev_load_i, default: '0};
     drs_data_o = '0;
@@ -99,7 +99,7 @@ module nic_return
   end
 
   always_comb begin
-    automatic logic [21:0] entry;
+    automatic logic [21:0] entry = '0;
     look_o[1] = '0;
     ndr_o = '{opcode: S2mCmp, meta_field: MetaNone, dev_load: dev_load_i, default: '0};
     if (ndr_valid_o && ndr_local) begin

@@ -73,8 +73,7 @@ module lightpath_array
   always_comb begin
     for (int unsigned h = 0; h < Hosts; h++) begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        automatic link_t l;
-        l = link_t'(h * Modules + m);
+        automatic link_t l = link_t'(h * Modules + m);
         tx_ready_o[h][m] = held_q[l] < credits_i && now_i >= free_ns_q[l];
         credit_back[h][m] = credit_wr_q[l] != credit_rd_q[l] && now_i >= credit_due_ns_q[slot_of(l, credit_rd_q[l])];
       end
@@ -89,8 +88,7 @@ module lightpath_array
         tx_slot[h][m] = '0;
         tx_last_ns[h][m] = '0;
         if (tx_fire[h][m]) begin
-          automatic link_t l;
-          l = link_t'(h * Modules + m);
+          automatic link_t l = link_t'(h * Modules + m);
           tx_slot[h][m] = serialize(tx_has_data_i[h][m] ? line_frame_b_i : head_frame_b_i,
                                     now_i == free_ns_q[l] ? spent_q[l] : '0, rate_b16_i);
           tx_last_ns[h][m] = now_i + time_ns_t'(tx_slot[h][m].last_ns);
@@ -102,10 +100,8 @@ module lightpath_array
   always_comb begin
     for (int unsigned h = 0; h < Hosts; h++) begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        automatic link_t l;
-        automatic slot_index_t s;
-        l = link_t'(h * Modules + m);
-        s = slot_of(l, rd_q[l]);
+        automatic link_t l = link_t'(h * Modules + m);
+        automatic slot_index_t s = slot_of(l, rd_q[l]);
         rx_since_ns_o[h][m] = due_ns_q[s];
         rx_valid_o[h][m] = wr_q[l] != rd_q[l] && now_i >= due_ns_q[s];
         rx_has_data_o[h][m] = rx_valid_o[h][m] && has_data_q[s];
@@ -132,8 +128,7 @@ module lightpath_array
       for (int unsigned h = 0; h < Hosts; h++) begin
         if (|{tx_fire[h], rx_fire[h], credit_back[h]}) begin
           for (int unsigned m = 0; m < Modules; m++) begin
-            automatic link_t l;
-            l = link_t'(h * Modules + m);
+            automatic link_t l = link_t'(h * Modules + m);
             if (tx_fire[h][m]) begin
               wr_q[l] <= wr_q[l] + 1'b1;
               free_ns_q[l] <= now_i + time_ns_t'(tx_slot[h][m].whole_ns);
@@ -156,8 +151,7 @@ module lightpath_array
     for (int unsigned h = 0; h < Hosts; h++) begin
       if (|{tx_fire[h], rx_fire[h]}) begin
         for (int unsigned m = 0; m < Modules; m++) begin
-          automatic link_t l;
-          l = link_t'(h * Modules + m);
+          automatic link_t l = link_t'(h * Modules + m);
           if (tx_fire[h][m]) begin
             head_q[slot_of(l, wr_q[l])] <= tx_head_i[h][m];
             has_data_q[slot_of(l, wr_q[l])] <= tx_has_data_i[h][m];

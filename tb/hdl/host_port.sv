@@ -73,15 +73,13 @@ module host_port
       progress_ns_q <= '0;
       stall_state_q <= 32'd2463534242 ^ 32'(id_i);
     end else begin
-      automatic int          op;
-      automatic int unsigned tag;
-      automatic logic [63:0] hpa;
-      automatic bit [511:0]  data;
-      automatic bit [63:0]   be;
-      automatic logic [31:0] taken;
-      taken = 0;
+      automatic int unsigned tag = 0;
+      automatic logic [63:0] hpa = '0;
+      automatic bit [511:0] data = '0;
+      automatic bit [63:0] be = '0;
+      automatic logic [31:0] taken = 0;
       if (req_take) begin
-        op = emu_port_pop(now_i, 32'(id_i), 0, tag, hpa, data, be);
+        automatic int op = emu_port_pop(now_i, 32'(id_i), 0, tag, hpa, data, be);
         req_valid_q <= op != EmuOpNone;
         if (op != EmuOpNone) begin
           taken += 1;
@@ -91,7 +89,7 @@ module host_port
         end
       end
       if (rwd_take) begin
-        op = emu_port_pop(now_i, 32'(id_i), 1, tag, hpa, data, be);
+        automatic int op = emu_port_pop(now_i, 32'(id_i), 1, tag, hpa, data, be);
         rwd_valid_q <= op != EmuOpNone;
         if (op != EmuOpNone) begin
           taken += 1;
@@ -116,8 +114,7 @@ module host_port
       if (drs_fire || ndr_fire || (outstanding_q == 0 && taken != 0)) progress_ns_q <= now_i;
       if (stall_permille != 0) begin
         // xorshift32
-        automatic logic [31:0] x;
-        x = stall_state_q;
+        automatic logic [31:0] x = stall_state_q;
         x ^= x << 13;
         x ^= x >> 17;
         x ^= x << 5;

@@ -27,8 +27,7 @@ module probe_nic
     if (rst_ni) begin
       for (int unsigned i = 0; i < 2; i++) begin
         if (fire_i[i]) begin
-          automatic int host_tag;
-          host_tag = 32'(i == 0 ? rwd_tag_i : req_tag_i);
+          automatic int host_tag = 32'(i == 0 ? rwd_tag_i : req_tag_i);
           emu_probe(now_i, StageNicRx, 32'(id_i), host_tag, 0);
           // The request is eligible in its queue when it has been decoded.
           if (push_i[i]) emu_probe(now_i + 64'(decode_ns_i), StageNicTag, 32'(id_i), host_tag, 32'(tag_i[i]));

@@ -38,7 +38,7 @@ module sparse_store
       if (rd_valid_i[m] != '0) begin
         for (int unsigned p = 0; p < Ports; p++) begin
           if (rd_valid_i[m][p]) begin
-            automatic bit [511:0] data;
+            automatic bit [511:0] data = '0;
             check_line(m, p, rd_hdr_i[m][p].line);
             emu_store_read(m, {23'b0, rd_hdr_i[m][p].line, 6'b0}, p, 32'(rd_hdr_i[m][p].tag), data);
             rd_data_o[m][p] <= data;

@@ -85,6 +85,16 @@ module tb_appliance
     .deaf_o  (fault_deaf)
   );
 
+  check_live #(
+    .Hosts(Hosts)
+  ) u_live (
+    .clk_i,
+    .rst_ni,
+    .now_i        (now),
+    .outstanding_i(outstanding),
+    .progress_ns_i(progress_ns)
+  );
+
   for (genvar h = 0; h < Hosts; h++) begin : gen_host
     assign host_decoders[h] = decoders;
 

@@ -1,6 +1,4 @@
-// Faults that the tests of the checkers switch on: `+inject=NAME` from simulated time `+inject_ns=N` (default 1000) on.
-//
-// double: host 0 sends one read twice; deaf: host 0 takes no more responses.
+// Faults that the bench itself commits for the tests of the checkers; check_pkg lists all names of `+inject=NAME`.
 
 module tb_faults
   import pf_pkg::*;
@@ -8,24 +6,26 @@ module tb_faults
   parameter int unsigned Hosts = 2
 ) (
   input  time_ns_t         now_i,
+  /// The port sends one read twice.
   output logic [Hosts-1:0] double_o,
+  /// The port takes no more responses.
   output logic [Hosts-1:0] deaf_o
 );
 
   string    inject;
   time_ns_t inject_ns;
-  logic     double_on, deaf_on;
+  bit       double_on, deaf_on;
 
   assign double_o = Hosts'(double_on && now_i >= inject_ns);
   assign deaf_o = Hosts'(deaf_on && now_i >= inject_ns);
 
   initial begin
-    inject = "";
-    inject_ns = 64'd1000;
-    void'($value$plusargs("inject_ns=%d", inject_ns));
-    void'($value$plusargs("inject=%s", inject));
+    inject = check_pkg::injected();
+    inject_ns = check_pkg::injected_ns();
     double_on = inject == "double";
     deaf_on = inject == "deaf";
+    if (!(inject inside {"", "double", "deaf", "credit", "overflow", "ring", "tag", "order"}))
+      $fatal(1, "%m: +inject=%s is unknown; the faults are double, deaf, credit, overflow, ring, tag, order", inject);
   end
 
 endmodule

@@ -21,8 +21,7 @@ module tb_straps
 
   function automatic longint unsigned strap(string name, longint unsigned otherwise, longint unsigned low,
                                             longint unsigned high);
-    longint unsigned value;
-    value = otherwise;
+    longint unsigned value = otherwise;
     void'($value$plusargs({name, "=%d"}, value));
     if (value < low || value > high)
       $fatal(1, "%m: strap %s = %0d is outside %0d..%0d; give +%s=value in that range", name, value, low, high, name);
@@ -90,17 +89,17 @@ module tb_straps
 
   // Modules / ways decoders, one after the other in address; decoder k covers modules k * ways to k * ways + ways - 1.
   task automatic read_decoders();
-    longint unsigned base, lines, ways, gran_b, module_lines, count, each;
-    base = strap("hdm_base", 64'h10_0000_0000, 0, (64'd1 << 52) - 64);
-    lines = strap("hdm_size_mib", longint'(1024 * Modules), 1, 64'd1 << 25) * LinesPerMib;
-    ways = strap("hdm_ways", longint'(Modules & (~Modules + 1)), 1, 16);
-    gran_b = strap("hdm_gran_b", 256, 256, 16384);
-    module_lines = strap("module_mib", 64'd1 << 21, 1, 64'd1 << 21) * LinesPerMib;
+    longint unsigned base = strap("hdm_base", 64'h10_0000_0000, 0, (64'd1 << 52) - 64);
+    longint unsigned lines = strap("hdm_size_mib", longint'(1024 * Modules), 1, 64'd1 << 25) * LinesPerMib;
+    longint unsigned ways = strap("hdm_ways", longint'(Modules) & -longint'(Modules), 1, 16);
+    longint unsigned gran_b = strap("hdm_gran_b", 256, 256, 16384);
+    longint unsigned module_lines = strap("module_mib", 64'd1 << 21, 1, 64'd1 << 21) * LinesPerMib;
+    longint unsigned count = longint'(Modules) / ways;
+    longint unsigned each = 0;
     module_lines_o = module_lines;
-    count = longint'(Modules) / ways;
     if ((ways & (ways - 1)) != 0 || count * ways != longint'(Modules) || count > longint'(Decoders))
-      $fatal(1, "%m: strap hdm_ways = %0d: must be 1, 2, 4, 8 or 16 and divide the %0d modules among at most %0d decoders",
-             ways, Modules, Decoders);
+      $fatal(1, "%m: strap hdm_ways = %0d: must be 1, 2, 4, 8 or 16 and share %0d modules in at most %0d decoders", ways,
+             Modules, Decoders);
     if ((gran_b & (gran_b - 1)) != 0)
       $fatal(1, "%m: strap hdm_gran_b = %0d is not a power of two in 256..16384", gran_b);
     each = lines / count;

@@ -32,9 +32,8 @@ module tb_timebase
   always_ff @(negedge clk_i) begin
     skip_q <= 1'b0;
     if (rst_ni && !busy_i && state_q == 0) begin
-      automatic time_ns_t wake_ns;
+      automatic time_ns_t wake_ns = emu_next_wake(now_q);
       void'(emu_tick(now_q));
-      wake_ns = emu_next_wake(now_q);
       skip_q <= wake_ns > now_q + 1 && wake_ns != '1;
       wake_ns_q <= wake_ns;
     end
@@ -47,8 +46,7 @@ module tb_timebase
       done_q <= 1'b0;
       ended_ns_q <= '0;
     end else begin
-      automatic int state;
-      state = emu_tick(now_q);
+      automatic int state = emu_tick(now_q);
       now_q <= skip_q ? wake_ns_q : now_q + 1;
       state_q <= state;
       if (state != 0 && state_q == 0) ended_ns_q <= now_q;

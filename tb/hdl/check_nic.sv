@@ -1,0 +1,140 @@
+// NIC: a host tag is never in flight twice, a tag of the NIC never handed out while in use nor returned while free, and no
+// transaction is older than the liveness bound. Acceptance is numbered for the order check at the media.
+
+module check_nic
+  import pf_pkg::*;
+#(
+  parameter int unsigned Modules = 4,
+  parameter int unsigned Tags = 2048
+) (
+  input logic                  clk_i,
+  input logic                  rst_ni,
+  input time_ns_t              now_i,
+  input logic [3:0]            id_i,
+  /// By request channel: accepted, with a tag of the NIC.
+  input logic [1:0]            fire_i,
+  input logic [1:0]            push_i,
+  input logic [15:0]           rwd_tag_i,
+  input logic [15:0]           req_tag_i,
+  input nic_tag_t              tag_i        [2],
+  /// By response channel: of a transaction with a tag, or given by the NIC itself.
+  input logic [1:0]            give_i,
+  input nic_tag_t              look_i       [2],
+  input logic [19:0]           info_i       [2],
+  input logic [1:0]            local_i,
+  input logic [21:0]           local_entry_i[2],
+  input logic [$clog2(Tags):0] used_i,
+  input logic [$clog2(Tags):0] waiting_i    [Modules]
+);
+
+  localparam int unsigned TagBits = $clog2(Tags);
+
+  bit              host_tag_q[65536];
+  bit              busy_q    [Tags];
+  time_ns_t        since_ns_q[Tags];
+  int unsigned     accepted_q;
+  logic [TagBits-1:0] sweep_q;
+  time_ns_t        live_ns_max;
+  longint unsigned inject_ns;
+  bit              inject_tag;
+
+  function automatic void host_takes(logic [15:0] t);
+    if (host_tag_q[t]) $fatal(1, "%m: t=%0d ns: host %0d: tag %0d is in flight already", now_i, id_i, t);
+  endfunction
+
+  function automatic void host_gets(logic [15:0] t);
+    if (!host_tag_q[t])
+      $fatal(1, "%m: t=%0d ns: host %0d: response for tag %0d, which is not in flight", now_i, id_i, t);
+  endfunction
+
+  function automatic void nic_takes(nic_tag_t t);
+    if (busy_q[t[TagBits-1:0]] || (inject_tag && now_i >= inject_ns))
+      $fatal(1, "%m: t=%0d ns: host %0d: NIC tag %0d handed out while in use", now_i, id_i, t);
+  endfunction
+
+  function automatic void nic_gives(nic_tag_t t);
+    if (!busy_q[t[TagBits-1:0]])
+      $fatal(1, "%m: t=%0d ns: host %0d: NIC tag %0d returned while free", now_i, id_i, t);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      if (|fire_i) begin
+        accepted_q <= accepted_q + 2;
+        for (int unsigned i = 0; i < 2; i++) begin
+          automatic logic [15:0] host_tag = i == 0 ? rwd_tag_i : req_tag_i;
+          if (fire_i[i]) begin
+            host_takes(host_tag);
+            host_tag_q[host_tag] <= 1'b1;
+          end
+          if (push_i[i]) begin
+            nic_takes(tag_i[i]);
+            busy_q[tag_i[i][TagBits-1:0]] <= 1'b1;
+            since_ns_q[tag_i[i][TagBits-1:0]] <= now_i;
+            check_pkg::accepted[32'(id_i)*check_pkg::TagsMax+32'(tag_i[i])] <= accepted_q + i;
+          end
+        end
+      end
+      for (int unsigned i = 0; i < 2; i++) begin
+        if (give_i[i]) begin
+          nic_gives(look_i[i]);
+          busy_q[look_i[i][TagBits-1:0]] <= 1'b0;
+          host_gets(info_i[i][15:0]);
+          host_tag_q[info_i[i][15:0]] <= 1'b0;
+        end
+        if (local_i[i]) begin
+          host_gets(local_entry_i[i][15:0]);
+          host_tag_q[local_entry_i[i][15:0]] <= 1'b0;
+        end
+      end
+      // One tag a cycle is looked at.
+      if (used_i != 0) begin
+        sweep_q <= sweep_q + 1'b1;
+        if (busy_q[sweep_q] && now_i > since_ns_q[sweep_q] + live_ns_max && !check_pkg::stuck) begin
+          $display("%m: t=%0d ns: host %0d: NIC tag %0d is in flight since %0d ns", now_i, id_i, sweep_q,
+                   since_ns_q[sweep_q]);
+          check_pkg::stuck <= 1'b1;
+        end
+      end
+      if (check_pkg::stuck && used_i != 0) begin
+        $display("%m: host %0d: %0d of %0d tags in use", id_i, used_i, Tags);
+        for (int unsigned m = 0; m < Modules; m++) begin
+          if (waiting_i[m] != 0)
+            $display("%m: host %0d: %0d requests wait for the path to module %0d", id_i, waiting_i[m], m);
+        end
+      end
+    end
+  end
+
+  initial begin
+    live_ns_max = 64'd100_000;
+    void'($value$plusargs("live_ns_max=%d", live_ns_max));
+    inject_ns = check_pkg::injected_ns();
+    inject_tag = check_pkg::injected() == "tag";
+    if (Tags > check_pkg::TagsMax)
+      $fatal(1, "%m: NicTags %0d is more than the bench's %0d; raise check_pkg::TagsMax", Tags, check_pkg::TagsMax);
+  end
+
+endmodule
+
+bind pf_nic check_nic #(
+  .Modules(Modules),
+  .Tags   (Tags)
+) u_check (
+  .clk_i,
+  .rst_ni,
+  .now_i,
+  .id_i,
+  .fire_i       (fire),
+  .push_i       (push),
+  .rwd_tag_i    (rwd_i.tag),
+  .req_tag_i    (req_i.tag),
+  .tag_i        (tag),
+  .give_i       (give),
+  .look_i       (look),
+  .info_i       (look_info),
+  .local_i      (local_ready),
+  .local_entry_i(local_out),
+  .used_i       (tags_used_o),
+  .waiting_i    (u_queues.count_q)
+);

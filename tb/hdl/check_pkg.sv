@@ -1,0 +1,39 @@
+// What the checkers share.
+//
+// Checkers are bound to the RTL and stop the simulation at the first violation. `+inject=NAME` makes one of them see what it
+// must reject (or makes the bench do it: tb_faults), from simulated time `+inject_ns=N` on; the names:
+//
+//   double    the host port sends one read twice           -> check_nic, host tag in flight
+//   deaf      a host takes no more responses                -> check_live, with queue depths and credits printed
+//   credit    one credit more than the link has             -> check_path, conservation
+//   overflow  a frame more than the receive ring holds      -> check_path, overflow
+//   ring      a push into a full delay ring                 -> check_ring
+//   tag       a NIC tag that is in use is handed out        -> check_nic, NIC tag in use
+//   order     an older request reaches the media later      -> check_mem, order of one line
+
+package check_pkg;
+
+  localparam int unsigned HostsMax = 16;
+  localparam int unsigned TagsMax = 4096;
+
+  /// Order of acceptance at the NIC, index {host, tag of the NIC}.
+  int unsigned accepted[HostsMax*TagsMax];
+
+  /// Nothing has moved for too long: every checker prints what it sees, then the run ends.
+  bit stuck;
+
+  /// Name of the fault to be injected, "" for none.
+  function automatic string injected();
+    string name = "";
+    void'($value$plusargs("inject=%s", name));
+    return name;
+  endfunction
+
+  /// Time from which on it is injected.
+  function automatic longint unsigned injected_ns();
+    longint unsigned time_ns = 1000;
+    void'($value$plusargs("inject_ns=%d", time_ns));
+    return time_ns;
+  endfunction
+
+endpackage
