@@ -13,8 +13,9 @@ EMU_CXXFLAGS := -std=c++20 -O2 -g -fPIC -fvisibility=hidden -fno-exceptions -mcx
   -I$(EMU_DIR)/include
 
 comma := ,
-HOOK_CFLAGS := -fsanitize=thread --param tsan-distinguish-volatile=1 -fno-builtin -g -fPIC -fno-omit-frame-pointer \
-  -fno-optimize-sibling-calls -mclflushopt -mclwb -mmovdir64b -include prismem_hooks.h -I$(EMU_DIR)/include
+HOOK_CFLAGS := -fsanitize=thread --param tsan-distinguish-volatile=1 -fno-builtin \
+  -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign -g -fPIC -fno-omit-frame-pointer \
+  -fno-optimize-sibling-calls -Wno-tsan -mclflushopt -mclwb -mmovdir64b -include prismem_hooks.h -I$(EMU_DIR)/include
 HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strcpy strncpy \
   __memcpy_chk __memmove_chk __memset_chk \
   open open64 openat close fstat fstat64 stat flock fsync ftruncate posix_fallocate mmap mmap64 munmap msync madvise mlock \
@@ -32,7 +33,8 @@ $(EMU_BUILD)/%.o: $(EMU_DIR)/src/%.cpp
 
 $(EMU_LIB): $(EMU_OBJS)
 	@mkdir -p $(@D)
-	$(CXX) -shared -Wl,-z,defs -o $@ $^ -Wl,--as-needed -latomic -ldl -pthread
+	$(CXX) -shared -Wl,-z,defs -o $@.new $^ -Wl,--as-needed -latomic -ldl -pthread
+	mv $@.new $@
 
 # Benchmarks: build/sw/emu_bench prints JSON; libemu_bench.so holds its thread functions for other ports.
 EMU_BENCH := $(ROOT)/build/sw/emu_bench

@@ -78,7 +78,7 @@ def emulator() -> ctypes.CDLL:
     lib = ctypes.CDLL(str(ROOT / "build/sw/libprismem_emu.so"), mode=ctypes.RTLD_GLOBAL)
     lib.emu_error.restype = ctypes.c_char_p
     lib.emu_report.restype = ctypes.c_char_p
-    #lib.emu_latency_report.restype = ctypes.c_char_p
+    lib.emu_latency_report.restype = ctypes.c_char_p
     lib.emu_now_ns.restype = ctypes.c_uint64
     lib.emu_spawn.argtypes = [
         ctypes.c_uint32,

@@ -12,27 +12,36 @@ namespace prismem {
 
 Fast g_fast;
 
+namespace {
+
+void past_the_end(uint64_t offset, uint64_t bytes, uint64_t pc) {
+  Fault fault = fault_here("check", offset, pc);
+  fault.offset = kNever;
+  fault.message = "access of " + std::to_string(bytes) + " bytes at \1 runs past the end of the pool of " +
+                  std::to_string(g_machine->cfg.pool_bytes) + " bytes";
+  raise_fault(std::move(fault));
+  end_run(EMU_FAULT);
+}
+
+}  // namespace
+
 void foreign_access(uint64_t address, uint64_t pc) {
   Machine& m = *g_machine;
-  const uint64_t owner = (address - g_fast.all_views) / m.cfg.pool_bytes;
-  const uint64_t offset = (address - g_fast.all_views) % m.cfg.pool_bytes;
+  const uint64_t owner = (address - g_fast.all_views) / m.view_stride;
+  const uint64_t offset = (address - g_fast.all_views) % m.view_stride;
+  if (offset >= m.cfg.pool_bytes) past_the_end(offset, 1, pc);
   Fault fault = fault_here("check", offset, pc);
-  fault.message = "thread of host " + std::to_string(m.current->host) + " uses a pointer of host " +
-                  std::to_string(owner) + " at \1: shared structures hold offsets, never pointers";
+  fault.message = "thread of host " + std::to_string(m.current->host) + " uses a pointer of host " + std::to_string(owner) +
+                  " at \1: shared structures hold offsets, never pointers";
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);
 }
 
 namespace {
 
-/** The range must not leave the view: a wild access past the end of the pool. */
+/** The range must not leave the view. */
 void check_end(uint64_t offset, uint64_t bytes, uint64_t pc) {
-  if (LIKELY(bytes <= g_fast.view_bytes - offset)) return;
-  Fault fault = fault_here("check", offset, pc);
-  fault.message = "access of " + std::to_string(bytes) + " bytes at \1 runs past the end of the pool (" +
-                  std::to_string(g_fast.view_bytes) + " bytes)";
-  raise_fault(std::move(fault));
-  end_run(EMU_FAULT);
+  if (UNLIKELY(bytes > g_fast.view_bytes - offset)) past_the_end(offset, bytes, pc);
 }
 
 /** Bring all lines in; true when another thread or a cache event may have run since the first was looked at. */

@@ -14,6 +14,9 @@ namespace prismem {
 
 namespace {
 
+/** RTL port, random policy: the engine gets late to one in so many transfers, by up to so long. */
+constexpr uint64_t kLateOdds = 8, kLateNs = 2000;
+
 bool snoops() { return g_machine->cfg.dma_snoop != 0 || g_machine->cfg.coherent != 0; }
 
 DmaTicket* find_ticket(Host& host, int64_t id) {
@@ -64,11 +67,12 @@ bool issue_one(Host& host) {
   Machine& m = *g_machine;
   if (m.rtl && host.dma_in_flight >= kDmaLinesInFlight) return false;
   uint32_t candidates = 0;
-  for (const DmaTicket& ticket : host.tickets) candidates += !ticket.todo.empty();
+  const auto may_issue = [&](const DmaTicket& ticket) { return !ticket.todo.empty() && (!m.rtl || ticket.start_ns <= m.now_ns); };
+  for (const DmaTicket& ticket : host.tickets) candidates += may_issue(ticket);
   if (candidates == 0) return false;
   uint64_t pick = m.rng.below(candidates);
   for (DmaTicket& ticket : host.tickets) {
-    if (ticket.todo.empty() || pick-- != 0) continue;
+    if (!may_issue(ticket) || pick-- != 0) continue;
     const size_t slot = m.rng.below(ticket.todo.size());
     const uint32_t index = ticket.todo[slot];
     if (snoops() && !snoop_line(host, (ticket.offset >> kLineShift) + index, ticket.dir == 0)) return false;
@@ -97,6 +101,16 @@ bool dma_any() {
     if (host.dma_active != 0) return true;
   }
   return false;
+}
+
+uint64_t dma_next_start() {
+  uint64_t next = kNever;
+  for (const Host& host : g_machine->hosts) {
+    for (const DmaTicket& ticket : host.tickets) {
+      if (!ticket.todo.empty() && ticket.start_ns > g_machine->now_ns) next = std::min(next, ticket.start_ns);
+    }
+  }
+  return next;
 }
 
 void dma_line_done(Request* request) {
@@ -156,6 +170,7 @@ PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_
   ticket->memory = static_cast<uint8_t*>(mem);
   ticket->lines = static_cast<uint32_t>(bytes / kLineBytes);
   ticket->done = 0;
+  ticket->start_ns = kNever;
   ticket->ordinal = ++host.dma_ordinal;
   ticket->pc = pc_id(pc);
   ticket->todo.resize(ticket->lines);
@@ -168,6 +183,8 @@ PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_
   shadow_dma_submit(thread, *ticket);
   if (m.rtl) {
     realise_debt(0);
+    const bool late = m.cfg.policy == EMU_POLICY_RANDOM && m.cfg.event_every != 0 && m.rng.one_in(kLateOdds);
+    find_ticket(host, id)->start_ns = late ? m.now_ns + m.rng.below(kLateNs) : 0;
     dma_issue(host);
   }
   return id;

@@ -58,17 +58,17 @@ prismem_fiber_start:
 namespace prismem {
 
 namespace {
-constexpr size_t kGuardBytes = 4096;
+constexpr size_t kStackGuardBytes = 4096;
 }
 
 bool Fiber::create(void (*entry)(void*), void* arg) {
-  void* mapping = mmap(nullptr, kFiberStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
+  void* mapping = mmap(nullptr, kFiberStackBytes + kStackGuardBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (mapping == MAP_FAILED) return false;
   mapping_ = static_cast<char*>(mapping);
-  mprotect(mapping_, kGuardBytes, PROT_NONE);
+  mprotect(mapping_, kStackGuardBytes, PROT_NONE);
   // Frame as the switch leaves it: control words, r15, r14, r13 (entry), r12 (argument), rbx, rbp, return address, pad.
-  auto* top = reinterpret_cast<uint64_t*>(mapping_ + kGuardBytes + kFiberStackBytes);
+  auto* top = reinterpret_cast<uint64_t*>(mapping_ + kStackGuardBytes + kFiberStackBytes);
   uint64_t* frame = top - 10;
   memset(frame, 0, 10 * sizeof(uint64_t));
   uint32_t mxcsr;
@@ -83,7 +83,7 @@ bool Fiber::create(void (*entry)(void*), void* arg) {
 }
 
 void Fiber::release() {
-  if (mapping_ != nullptr) munmap(mapping_, kFiberStackBytes + kGuardBytes);
+  if (mapping_ != nullptr) munmap(mapping_, kFiberStackBytes + kStackGuardBytes);
   mapping_ = nullptr;
   sp_ = nullptr;
 }

@@ -77,13 +77,13 @@ void* map_lazy(size_t bytes) {
 }
 
 Machine::Machine(const emu_config& config)
-    : cfg(config), lines(config.pool_bytes >> kLineShift), rng(config.seed), rtl(config.port == EMU_PORT_RTL) {
+    : cfg(config), lines(config.pool_bytes >> kLineShift), view_stride(config.pool_bytes + kGuardBytes), rng(config.seed), rtl(config.port == EMU_PORT_RTL) {
   hosts.resize(cfg.coherent ? 1 : cfg.hosts);
 }
 
 bool Machine::allocate() {
   const size_t words = lines * kWordsPerLine;
-  auto* views = static_cast<uint8_t*>(map_lazy(cfg.pool_bytes * hosts.size()));
+  auto* views = static_cast<uint8_t*>(map_lazy(view_stride * hosts.size()));
   bool ok = views != nullptr;
   const auto take = [&](auto*& pointer, size_t count) {
     pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(map_lazy(count * sizeof *pointer));
@@ -91,7 +91,8 @@ bool Machine::allocate() {
   };
   for (Host& host : hosts) {
     host.id = static_cast<uint32_t>(&host - hosts.data());
-    host.view = views == nullptr ? nullptr : views + cfg.pool_bytes * host.id;
+    host.view = views == nullptr ? nullptr : views + view_stride * host.id;
+    if (ok) mprotect(host.view + cfg.pool_bytes, kGuardBytes, PROT_NONE);
     take(host.state, lines);
     take(host.dirty, lines);
     take(host.slot, lines);
@@ -115,7 +116,7 @@ bool Machine::allocate() {
 Machine::~Machine() {
   const size_t words = lines * kWordsPerLine;
   for (auto& thread : threads) external_destroy(thread->external);
-  if (!hosts.empty()) unmap_lazy(hosts[0].view, cfg.pool_bytes * hosts.size());
+  if (!hosts.empty()) unmap_lazy(hosts[0].view, view_stride * hosts.size());
   for (Host& host : hosts) {
     unmap_lazy(host.state, lines * sizeof *host.state);
     unmap_lazy(host.dirty, lines * sizeof *host.dirty);

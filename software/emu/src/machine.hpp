@@ -75,6 +75,7 @@ struct DmaTicket {
   std::vector<uint32_t> todo;  ///< lines not yet issued
   WordMeta meta{};             ///< of the stores, direction 0
   Clock clock;                 ///< of the submitter
+  uint64_t start_ns = 0;       ///< the engine gets to it then
   uint64_t ordinal = 0;        ///< position in the host's order of submission
   uint32_t pc = 0;
 };
@@ -136,6 +137,7 @@ struct Machine {
 
   emu_config cfg;
   uint64_t lines;
+  uint64_t view_stride;  ///< from one host's view to the next
   Rng rng;
   bool rtl;
   std::vector<Host> hosts;

@@ -120,6 +120,8 @@ void dma_progress(Host& host, uint32_t lines);
 void dma_issue(Host& host);
 void dma_line_done(Request* request);
 bool dma_any();
+/** Earliest start of a transfer that the engine has not got to; kNever if none. */
+uint64_t dma_next_start();
 
 // intercept_*.cpp ------------------------------------------------------------------------------------------------------
 void intercept_reset();

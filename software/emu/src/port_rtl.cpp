@@ -184,7 +184,7 @@ void RtlPort::settle_end() {
     externals_cancel();
     return;
   }
-  const bool someone_acts = !m.ready.empty() || earliest_wake() != kNever || on_their_way_ != 0 || traffic.next_due() != kNever;
+  const bool someone_acts = !m.ready.empty() || earliest_wake() != kNever || on_their_way_ != 0 || traffic.next_due() != kNever || dma_any();
   if (someone_acts) return;
   Fault fault = fault_here("deadlock", kNever, 0);
   fault.message = "deadlock: no thread can ever run again\n" + waiting_report();
@@ -209,7 +209,7 @@ int RtlPort::tick(uint64_t now) {
     traffic.issue(now, m.live == 0 && traffic.bounded_ended());
   }
   settle_end();
-  next_due_ = std::min(earliest_wake(), traffic.next_due());
+  next_due_ = std::min({earliest_wake(), traffic.next_due(), dma_next_start()});
   if (!m.ready.empty()) next_due_ = 0;
   return m.state;
 }

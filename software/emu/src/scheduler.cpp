@@ -73,7 +73,7 @@ void load_context(Thread& thread) {
   g_fast.sharers = m.sharers;
   g_fast.others = ~(1ull << host.id);
   g_fast.all_views = reinterpret_cast<uint64_t>(m.hosts[0].view);
-  g_fast.all_views_bytes = m.cfg.pool_bytes * m.hosts.size();
+  g_fast.all_views_bytes = m.view_stride * m.hosts.size();
   g_fast.last_offset = thread.last_offset;
   g_fast.last_pc = thread.last_pc;
   g_fast.store_armed = 0;

@@ -13,6 +13,7 @@ namespace prismem {
 inline constexpr uint32_t kLineShift = 6;
 inline constexpr uint32_t kLineBytes = 64;
 inline constexpr uint32_t kWordsPerLine = 8;
+inline constexpr uint64_t kGuardBytes = 64 * 1024;  ///< behind each host's view: an access here has left the pool
 inline constexpr uint64_t kPageBytes2M = 2ull << 20;
 
 /** Bounds of every queue. */

@@ -1,0 +1,319 @@
+"""The RTL port against a driver that plays the hardware: values, order independence, latency sums, answers with errors."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from emu_support import (
+    DEADLOCK,
+    DONE,
+    EAGER,
+    FAULT,
+    LAZY,
+    POOL_BYTES,
+    RANDOM,
+    RUNNING,
+    STUCK,
+    WARM,
+    Run,
+    emulator,
+    program,
+)
+
+HPA_BASE = 1 << 32
+NOWHERE = 2**64 - 1
+
+
+class Options(ctypes.Structure):
+    """`fake_rtl_options` of programs/fake_rtl.cpp."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("seed", "shuffle_seed", "cycles_max", "hpa_base", "hpa_bytes", "poison_hpa")] + [
+        (name, ctypes.c_uint32) for name in ("hosts", "modules", "delay_max", "flip_bit", "lose_probe", "swap_lines")
+    ]  # fmt: skip
+
+
+class Traffic(ctypes.Structure):
+    """`emu_traffic` of prismem_emu.h."""
+
+    _fields_ = [
+        ("struct_bytes", ctypes.c_uint32),
+        ("host", ctypes.c_uint32),
+        ("outstanding", ctypes.c_uint32),
+        ("read_permille", ctypes.c_uint32),
+        ("random", ctypes.c_uint32),
+        ("gap_ns", ctypes.c_uint32),
+        ("first_line", ctypes.c_uint64),
+        ("lines", ctypes.c_uint64),
+        ("requests", ctypes.c_uint64),
+    ]
+
+
+@pytest.fixture(scope="module")
+def emu() -> ctypes.CDLL:
+    return emulator()
+
+
+@pytest.fixture(scope="module")
+def litmus(emu: ctypes.CDLL) -> ctypes.CDLL:
+    return program("litmus")
+
+
+@pytest.fixture(scope="module")
+def moves(emu: ctypes.CDLL) -> ctypes.CDLL:
+    return program("moves")
+
+
+@pytest.fixture(scope="module")
+def dma(emu: ctypes.CDLL) -> ctypes.CDLL:
+    return program("dma")
+
+
+@pytest.fixture(scope="module")
+def hardware(emu: ctypes.CDLL) -> ctypes.CDLL:
+    return program("fake_rtl")
+
+
+def machine(emu: Any, **changes: int) -> Run:
+    return Run(emu, **{"port": 1, "hpa_base": HPA_BASE, "jitter_ns": 40, **changes})
+
+
+def drive(hardware: Any, **changes: int) -> tuple[int, int, int]:
+    """Play the hardware to the end: state, cycles, cycles skipped while idle."""
+    fields = {
+        "seed": 1,
+        "shuffle_seed": 1,
+        "cycles_max": 5_000_000,
+        "hpa_base": HPA_BASE,
+        "hpa_bytes": POOL_BYTES,
+        "poison_hpa": NOWHERE,
+        "hosts": 2,
+        "modules": 2,
+        "delay_max": 30,
+        **changes,
+    }
+    cycles, skipped = ctypes.c_uint64(), ctypes.c_uint64()
+    state = hardware.fake_rtl_run(ctypes.byref(Options(**fields)), ctypes.byref(cycles), ctypes.byref(skipped))
+    return state, cycles.value, skipped.value
+
+
+def latency(emu: Any) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(emu.emu_latency_report())
+    return report
+
+
+def pair(emu: Any, hardware: Any, threads: list[tuple[int, Any, int]], drive_with: dict[str, int], **changes: int) -> dict[str, Any]:
+    run = machine(emu, **changes)
+    for host, fn, arg in threads:
+        run.spawn(host, fn, arg)
+    state, _, _ = drive(hardware, **drive_with)
+    report = run.report()
+    assert report["state"] == state != RUNNING
+    return report
+
+
+SCHEDULES = [{"policy": policy, "seed": seed} for policy in (LAZY, EAGER, WARM) for seed in (1, 2)] + [
+    {"policy": RANDOM, "seed": seed} for seed in range(1, 21)
+]
+
+
+@pytest.mark.parametrize("producer", ["pub_fl_fl", "pub_fo_sf_fo", "pub_wb_sf_wb", "pub_stream"])
+def test_right_programs_are_clean(emu: Any, litmus: Any, hardware: Any, producer: str) -> None:
+    for schedule in SCHEDULES:
+        threads = [(0, getattr(litmus, producer), 0), (1, litmus.con_ok, 0)]
+        report = pair(emu, hardware, threads, {"seed": schedule["seed"]}, **schedule)
+        assert report["state"] == DONE, (schedule, report["faults"])
+        table = latency(emu)
+        assert table["sums_checked"] > 0 and table["sum_errors"] == 0, table["first_sum_error"]
+
+
+@pytest.mark.parametrize(
+    ("producer", "consumer"),
+    [
+        ("pub_none", "con_ok"),
+        ("pub_no_data_flush", "con_ok"),
+        ("pub_fo_fo", "con_ok"),
+        ("pub_sf_only", "con_ok"),
+        ("pub_flag_first", "con_ok"),
+        ("pub_stream_nofence", "con_ok"),
+        ("pub_fl_fl", "con_noinv"),
+        ("pub_fl_fl", "con_early_inv"),
+        ("pub_fl_fl", "con_fl_nofence"),
+        ("pub_fl_fl", "con_wb_mf"),
+    ],
+)
+def test_wrong_programs_are_caught(emu: Any, litmus: Any, hardware: Any, producer: str, consumer: str) -> None:
+    for seed in range(1, 51):
+        for policy in (LAZY, WARM, RANDOM):
+            threads = [(0, getattr(litmus, producer), 0), (1, getattr(litmus, consumer), 0)]
+            report = pair(emu, hardware, threads, {"seed": seed}, policy=policy, seed=seed)
+            if report["state"] in (FAULT, STUCK):
+                return
+    pytest.fail("no schedule found the fault")
+
+
+@pytest.mark.parametrize("name", ["copies", "structures", "atomics", "streams", "simulated_time", "posix_threads"])
+def test_program_behaves_as_on_plain_memory(emu: Any, moves: Any, hardware: Any, name: str) -> None:
+    report = pair(emu, hardware, [(1, getattr(moves, name), 0)], {"cycles_max": 50_000_000}, step_limit=10_000_000, event_every=20)
+    assert report["state"] == DONE, report["faults"] + report["threads"]
+
+
+def test_dma_over_the_port(emu: Any, dma: Any, hardware: Any) -> None:
+    """Payload by DMA, published, read by DMA; each line is one transaction of its own class."""
+    for seed in range(1, 11):
+        report = pair(emu, hardware, [(0, dma.dma_produce, 0), (1, dma.dma_consume, 0)], {"seed": seed}, seed=seed)
+        assert report["state"] == DONE, report["faults"]
+        assert latency(emu)["dma_read"]["count"] == latency(emu)["dma_write"]["count"] == 4
+    early = [pair(emu, hardware, [(0, dma.dma_produce_early, 0), (1, dma.dma_consume, 0)], {"seed": s}, seed=s) for s in range(1, 31)]
+    assert any(report["state"] == FAULT for report in early)
+
+
+def test_order_of_bench_processes_has_no_influence(emu: Any, litmus: Any, hardware: Any) -> None:
+    """The order of pops, completions and ticks within a clock does not change the run; the seed does."""
+    threads = [(0, litmus.pub_fl_fl, 0), (1, litmus.con_ok, 0)]
+    digests = {pair(emu, hardware, threads, {"shuffle_seed": shuffle}, seed=5)["digest"] for shuffle in range(8)}
+    assert len(digests) == 1
+    assert pair(emu, hardware, threads, {}, seed=6)["digest"] not in digests
+
+
+def test_idle_time_is_skipped(emu: Any, moves: Any, hardware: Any) -> None:
+    run = machine(emu)
+    run.spawn(0, moves.sleeps, 1_000_000)
+    state, cycles, skipped = drive(hardware)
+    assert state == DONE and cycles >= 1_000_000 and skipped > 999_000
+
+
+def test_unmapped_address_is_a_fault(emu: Any, litmus: Any, hardware: Any) -> None:
+    report = pair(emu, hardware, [(1, litmus.con_ok, 0)], {"hpa_bytes": 4096})
+    fault = report["faults"][0]
+    assert fault["kind"] == "nxm" and "0x100001000 (pool+0x1000)" in fault["message"]
+    assert fault["function"] == "con_ok" and fault["host"] == 1
+
+
+def test_poison_is_a_fault(emu: Any, litmus: Any, hardware: Any) -> None:
+    report = pair(emu, hardware, [(1, litmus.con_ok, 0)], {"poison_hpa": HPA_BASE + 0x1000})
+    assert report["faults"][0]["kind"] == "poison"
+
+
+def test_corrupted_write_is_a_fault(emu: Any, litmus: Any, hardware: Any) -> None:
+    """The module receives other bytes than the host sent."""
+    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"flip_bit": 1})
+    assert report["state"] == FAULT and "byte 13" in report["faults"][0]["message"]
+
+
+def test_two_lines_in_one_place_are_a_fault(emu: Any, litmus: Any, hardware: Any) -> None:
+    """A decoder that folds addresses."""
+    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"swap_lines": 1})
+    assert report["state"] == FAULT and "line 64" in report["faults"][0]["message"]
+
+
+def test_missing_probe_is_a_sum_error(emu: Any, litmus: Any, hardware: Any) -> None:
+    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"lose_probe": 1})
+    assert report["state"] == DONE
+    assert latency(emu)["sum_errors"] > 0 and "no time stamp" in latency(emu)["first_sum_error"]
+
+
+def test_missing_hardware_never_ends_the_run(emu: Any, litmus: Any) -> None:
+    """A request that nobody fetches keeps the machine waiting, not ended and not dead."""
+    run = machine(emu)
+    run.spawn(0, litmus.pub_fl_fl)
+    assert [emu.emu_tick(ctypes.c_uint64(now)) for now in range(1, 200)][-1] == RUNNING
+    assert run.report()["threads"][0]["state"] == "memory"
+
+
+def test_deadlock_is_found(emu: Any, moves: Any, hardware: Any) -> None:
+    moves.lock_reset(None)
+    report = pair(emu, hardware, [(0, moves.lock_opposite, 0), (0, moves.lock_opposite, 1)], {})
+    assert report["state"] == DEADLOCK
+
+
+def test_traffic_is_checked_and_counted(emu: Any, hardware: Any) -> None:
+    """Writers first, then readers and writers of the same lines: every read is checked, every request counted by port."""
+    run = machine(emu)
+    for host in (0, 1):
+        t = Traffic(ctypes.sizeof(Traffic), host, 8, 500, 1, 0, 64, 256, 2000)
+        assert emu.emu_traffic_add(ctypes.byref(t)) >= 0, emu.emu_error()
+    state, _, _ = drive(hardware)
+    assert state == DONE, run.report()["faults"]
+    table = latency(emu)
+    assert table["read"]["count"] + table["write"]["count"] == 4000
+    assert sum(port["read_lines"] + port["write_lines"] for port in table["ports"]) == 4000
+    assert {(port["host"], port["module"]) for port in table["ports"]} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    total = table["read"]["total_ns"]
+    assert 11 <= total["min"] <= total["p50"] <= total["p99"] <= total["max"] <= 11 * 30
+    parts = table["read"]["parts_ns"]
+    assert sum(parts[name]["mean"] for name in parts) == pytest.approx(total["mean"], abs=0.01)
+    stages = table["read"]["stages_ns"]
+    assert sum(stages[name]["mean"] for name in stages) == pytest.approx(total["mean"], abs=0.01)
+
+
+def test_traffic_with_wrong_data_is_a_fault(emu: Any, hardware: Any) -> None:
+    machine(emu)
+    t = Traffic(ctypes.sizeof(Traffic), 0, 4, 500, 0, 5, 0, 64, 500)
+    assert emu.emu_traffic_add(ctypes.byref(t)) == 0
+    state, _, _ = drive(hardware, flip_bit=1)
+    assert state == FAULT
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("host", 2, "host: 2"),
+        ("outstanding", 0, "outstanding: 0"),
+        ("read_permille", 1001, "read_permille: 1001"),
+        ("lines", 1 << 40, "first_line, lines"),
+        ("struct_bytes", 4, "struct_bytes: 4"),
+    ],
+)
+def test_traffic_errors_are_named(emu: Any, field: str, value: int, message: str) -> None:
+    machine(emu)
+    t = Traffic(ctypes.sizeof(Traffic), 0, 8, 500, 0, 0, 0, 64, 10)
+    setattr(t, field, value)
+    assert emu.emu_traffic_add(ctypes.byref(t)) == -22
+    assert message in emu.emu_error().decode()
+
+
+def test_python_threads_are_hosts(emu: Any, moves: Any, hardware: Any) -> None:
+    """Calls of Python threads block in simulated time while the hardware is clocked."""
+    run = machine(emu)
+    tids = [emu.emu_spawn_external(host, b"python") for host in (0, 1)]
+    plans = [[(moves.poke, 0x2000, 11)], [(moves.await_value, 0x2000, 11)]]
+    results: list[int] = []
+
+    def body(tid: int, plan: list[tuple[Any, int, int]]) -> None:
+        for fn, first, second in plan:
+            ret = ctypes.c_int64()
+            args = (ctypes.c_int64 * 8)(first, second)
+            results.append(emu.emu_external_call(tid, ctypes.cast(fn, ctypes.c_void_p), args, ctypes.byref(ret)))
+        emu.emu_external_exit(tid, 0)
+
+    workers = [threading.Thread(target=body, args=(tid, plan)) for tid, plan in zip(tids, plans, strict=True)]
+    for worker in workers:
+        worker.start()
+    state, _, _ = drive(hardware)
+    for worker in workers:
+        worker.join()
+    assert state == DONE, run.report()["faults"]
+    assert results == [0, 0]
+
+
+def test_lock_of_python_is_given_up_while_waiting(emu: Any, moves: Any, hardware: Any) -> None:
+    """A simulator that holds Python's lock while it ticks would wait for ever for a Python host; PyDLL calls keep it."""
+    holding = ctypes.PyDLL(hardware._name)
+    run = machine(emu)
+    tid = emu.emu_spawn_external(0, b"python")
+
+    def body() -> None:
+        args = (ctypes.c_int64 * 8)(0x2000, 1)
+        emu.emu_external_call(tid, ctypes.cast(moves.poke, ctypes.c_void_p), args, None)
+        emu.emu_external_exit(tid, 0)
+
+    worker = threading.Thread(target=body)
+    worker.start()
+    state, _, _ = drive(holding)
+    worker.join()
+    assert state == DONE, run.report()["faults"]
