@@ -89,7 +89,7 @@ int pmi_bucket_close(pm_pool *pool, uint64_t slot) {
   if (pmi_pins_of_slot(pool, slot) != 0) return 0;
   const uint64_t control = pmi_bucket_read(pool, slot);
   store_control(pool, slot, pmi_with_state(control, BUCKET_EVICTING));
-  if (!PM_MUTANT_ON(evict_no_sync)) pmi_sync(pool);
+  pmi_sync(pool);
   if (pmi_pins_of_slot(pool, slot) == 0) return 1;
   store_control(pool, slot, pmi_with_state(control, BUCKET_READY));
   return 0;

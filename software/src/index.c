@@ -94,7 +94,7 @@ static int pin_prefix(pm_pool *pool, uint64_t request, pm_ref *refs, size_t n) {
   if (rc < 0) return rc;
   pmi_sync(pool);
   size_t kept = 0;
-  while (kept < n && is_current(pool, &refs[kept])) refs[kept++].state = PM_REF_HIT;
+  while (kept < n && (PM_MUTANT_ON(lookup_no_recheck) || is_current(pool, &refs[kept]))) refs[kept++].state = PM_REF_HIT;
   rc = pmi_pins_drop(pool, request, refs + kept, n - kept);
   return rc < 0 ? rc : (int)kept;
 }

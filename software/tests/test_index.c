@@ -161,6 +161,33 @@ const pm_test pm_test_index_handoff = {
     .format = {.index_slots = 16, .index_capacity = 8, .block_bytes = BLOCK_BYTES},
     .worker = handoff_worker};
 
+/* Node 0 inserts and evicts one chain for ever; what the others find and pin stays while they read it. */
+static int evict_worker(pm_test_ctx *ctx) {
+  pm_digest chain[DEPTH];
+  pm_ref refs[DEPTH];
+  make_chain(ctx->pool, 1, chain);
+  for (uint32_t round = 0; round < 3 * ROUNDS * ctx->scale; ++round) {
+    if (ctx->node == 0) {
+      if (serve(ctx, round, chain, refs) != 0) return 1;
+      PM_EXPECT(ctx, pm_index_evict(ctx->pool, DEPTH) >= 0, "evict: %s", pm_error_text());
+      continue;
+    }
+    const int hits = pm_index_lookup(ctx->pool, round, chain, DEPTH, refs);
+    PM_EXPECT(ctx, hits >= 0, "lookup: %d %s", hits, pm_error_text());
+    for (int i = 0; i < hits; ++i) {
+      if (verify(ctx, chain[i], &refs[i]) != 0) return 1;
+    }
+    PM_EXPECT_OK(ctx, pm_index_release(ctx->pool, round, refs, DEPTH));
+  }
+  return 0;
+}
+
+const pm_test pm_test_index_evict_race = {
+    .name = "index_evict_race",
+    .about = "eviction against lookups of the same blocks",
+    .format = {.index_slots = 16, .index_capacity = 8, .block_bytes = BLOCK_BYTES},
+    .worker = evict_worker};
+
 /* All nodes reserve the same chain; each block has exactly one filler. */
 typedef struct tally {
   struct {
