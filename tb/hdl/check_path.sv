@@ -29,7 +29,7 @@ module check_path
     if (32'(ring) > Depth)
       $fatal(1, "%m: t=%0d ns: host %0d module %0d: %0d frames in a ring of %0d", now_i, h, m, ring, Depth);
     if (held != ring + returning || held > credits_i)
-      $fatal(1, "%m: t=%0d ns: host %0d module %0d: %0d credits in use, not %0d in the ring + %0d returning, or above %0d",
+      $fatal(1, "%m: t=%0d: host %0d module %0d: %0d credits in use, not %0d in the ring + %0d returning, or over %0d",
              now_i, h, m, held, ring, returning, credits_i);
   endfunction
 

@@ -98,7 +98,7 @@ module tb_straps
     longint unsigned each = 0;
     module_lines_o = module_lines;
     if ((ways & (ways - 1)) != 0 || count * ways != longint'(Modules) || count > longint'(Decoders))
-      $fatal(1, "%m: strap hdm_ways = %0d: must be 1, 2, 4, 8 or 16 and share %0d modules in at most %0d decoders", ways,
+      $fatal(1, "%m: strap hdm_ways = %0d must be 1, 2, 4, 8 or 16 and share %0d modules in at most %0d decoders", ways,
              Modules, Decoders);
     if ((gran_b & (gran_b - 1)) != 0)
       $fatal(1, "%m: strap hdm_gran_b = %0d is not a power of two in 256..16384", gran_b);
