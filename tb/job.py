@@ -28,7 +28,10 @@ from prismem.lib.emu import Machine, MachineConfig, Policy, Port, State
 from prismem.models.profile import Profile
 
 PortName = Literal["functional", "rtl"]
-PolicyName = Literal["random", "lazy", "eager", "warm"]
+PolicyName = Literal["seeded", "random", "lazy", "eager", "warm"]
+
+SEEDED_POLICIES = (Policy.LAZY, Policy.RANDOM, Policy.EAGER, Policy.WARM)
+"""Policies behind "seeded": that of the seed modulo 4, so consecutive seeds visit the extreme ones too."""
 
 
 @dataclass
@@ -79,13 +82,20 @@ class Request:
     coherent: bool
     options: Any  # of the job's own Options
 
+    @property
+    def machine_policy(self) -> Policy:
+        """Who decides on cache events in this run."""
+        if self.policy == "seeded":
+            return SEEDED_POLICIES[self.seed % len(SEEDED_POLICIES)]
+        return Policy[self.policy.upper()]
+
     def machine_config(self, **changes: Any) -> MachineConfig:
         """Configuration of the machine that follows from the request; `changes` are fields of MachineConfig."""
         fields: dict[str, Any] = {
             "hosts": self.hosts,
             "seed": self.seed,
             "port": Port.RTL if self.port == "rtl" else Port.FUNCTIONAL,
-            "policy": Policy[self.policy.upper()],
+            "policy": self.machine_policy,
             "coherent": self.coherent,
             "hpa_base": self.profile.hdm.base.canonical,
         }

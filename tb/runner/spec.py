@@ -29,7 +29,7 @@ class RunSpec(BaseModel):
     profile: str
     sets: tuple[str, ...] = ()
     seed: int = 1
-    policy: PolicyName = "random"
+    policy: PolicyName = "seeded"
     mutant: str | None = None
     coherent: bool = False
     waves: bool = False
@@ -93,7 +93,7 @@ def make_spec(
     modules: int | None = None,
     profile: str | None = None,
     seed: int = 1,
-    policy: str = "random",
+    policy: str = "seeded",
     mutant: str | None = None,
     options: dict[str, str] | None = None,
     **flags: Any,

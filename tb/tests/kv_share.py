@@ -40,6 +40,9 @@ class KvOptions(JobOptions):
 
 
 GENERATED_REQUESTS = 24
+# A run that needs more hooked accesses and polls than this is stuck; good runs need about 300 a block.
+STEPS_START = 10_000_000
+STEPS_PER_BLOCK = 20_000
 
 
 def load_trace(options: KvOptions, seed: int) -> list[tuple[int, ...]]:
@@ -92,7 +95,10 @@ class KvShare(Job):
 
     def machine_config(self, request: Request) -> MachineConfig:
         """A pool that holds index and payload."""
-        return request.machine_config(pool_bytes=self._format(request).pool_bytes)
+        blocks = sum(map(len, load_trace(request.options, request.seed)))
+        return request.machine_config(
+            pool_bytes=self._format(request).pool_bytes, step_limit=STEPS_START + STEPS_PER_BLOCK * blocks
+        )
 
     def _format(self, request: Request) -> FormatOptions:
         options: KvOptions = request.options

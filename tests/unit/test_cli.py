@@ -26,7 +26,7 @@ def prismem(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["sim", "kv_share", "--port", "fpga"], ["PORT: 'fpga'", "rtl or functional"]),
         (["sim", "idle_latency", "--port", "functional"], ["PORT: 'functional'", "use rtl"]),
         (["sim", "idle_latency", "--mutant", "publish_no_data_flush"], ["MUTANT", "does not run the library"]),
-        (["sim", "kv_share", "--policy", "lucky"], ["POLICY: 'lucky'", "random, lazy"]),
+        (["sim", "kv_share", "--policy", "lucky"], ["POLICY: 'lucky'", "seeded, random, lazy"]),
         (["sim", "kv_share", "--hosts", "0"], ["HOSTS: 0", "1..16"]),
         (["sim", "kv_share", "--hosts", "17"], ["HOSTS: 17", "1..16"]),
         (["sim", "kv_share", "--hosts", "5", "--profile", "tiny"], ["HOSTS: 5", "1..4"]),

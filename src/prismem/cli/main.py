@@ -29,7 +29,7 @@ def cli() -> None:
 @click.option("--profile", help="Name of a profile, or the path of a TOML file.")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override, e.g. path.fibre_length='15 m'.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The whole run follows from it.")
-@click.option("--policy", default="random", show_default=True, help="Cache events: random, lazy, eager, warm.")
+@click.option("--policy", default="seeded", show_default=True, help="Cache events: seeded, random, lazy, eager, warm.")
 @click.option("--mutant", help="Fault to switch on in the library; 'help' lists them.")
 @click.option("--opt", "opts", multiple=True, metavar="NAME=VALUE", help="Option of the test.")
 @click.option("--coherent", is_flag=True, help="All threads on one coherent host.")
