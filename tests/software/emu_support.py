@@ -109,6 +109,7 @@ class Run:
         assert code == 0, lib.emu_error().decode()
 
     def spawn(self, host: int, fn: Any, arg: int = 0, flags: int = 0) -> int:
+        """Add a thread that runs the C function `fn(arg)`; returns its id."""
         address = ctypes.cast(fn, ctypes.c_void_p)
         name = getattr(fn, "__name__", "thread").encode()
         tid: int = self.lib.emu_spawn(host, name, address, arg, flags)
@@ -116,16 +117,19 @@ class Run:
         return tid
 
     def run(self) -> dict[str, Any]:
+        """Run on the functional port to the end; returns the report."""
         state = self.lib.emu_run()
         report = self.report()
         assert report["state"] == state
         return report
 
     def report(self) -> dict[str, Any]:
+        """The report of the run so far."""
         report: dict[str, Any] = json.loads(self.lib.emu_report())
         return report
 
     def device(self, offset: int, size: int) -> bytes:
+        """Bytes of the device behind the caches."""
         buffer = ctypes.create_string_buffer(size)
         assert self.lib.emu_device_read(offset, buffer, size) == 0
         return buffer.raw

@@ -6,7 +6,6 @@ import ctypes
 from typing import Any
 
 import pytest
-
 from emu_support import DONE, EAGER, LAZY, RANDOM, WARM, Run, emulator, program
 
 

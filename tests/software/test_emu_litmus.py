@@ -1,4 +1,4 @@
-"""Rows of the memory model's catalogue as compiled C on the functional port: the right ones never fail, the wrong ones do."""
+"""Rows of the memory model's catalogue as compiled C on the functional port: right ones never fail, wrong ones do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ctypes
 from typing import Any
 
 import pytest
-
 from emu_support import DONE, EAGER, LAZY, RANDOM, STUCK, WARM, Run, emulator, program
 
 CLEAN_SEEDS = 200
@@ -110,12 +109,14 @@ def test_posted_completions_break_flushes(emu: Any, litmus: Any) -> None:
 
 
 def test_plain_spin_is_a_trap_state(emu: Any, litmus: Any) -> None:
-    """CON-plain-spin: harmless when caches evict, endless in a lazy one that has the flag; the report says who waits."""
+    """CON-plain-spin: harmless when caches evict, endless in one that keeps the flag; the report says who waits."""
     row = ("CON-plain-spin", "pub_fl_fl", "con_plain_spin", 0)
     report = run_row(emu, litmus, row, policy=WARM)
     assert report["state"] == STUCK
     message = report["faults"][0]["message"]
-    assert "con_plain_spin" in message and "line 64" in message and "stale" in message
+    assert "con_plain_spin" in message
+    assert "line 64" in message
+    assert "stale" in message
     assert run_row(emu, litmus, row, policy=RANDOM)["state"] == DONE
 
 
@@ -125,8 +126,10 @@ def test_stale_read_names_everything(emu: Any, litmus: Any) -> None:
     fault = report["faults"][0]
     assert fault["kind"] == "stale_read"
     assert (fault["host"], fault["other_host"], fault["line"], fault["pool_offset"]) == (1, 0, 0x1040 // 64, 0x1040)
-    assert fault["function"] == "con_ok" and fault["other_function"] == "pub_no_data_flush"
-    assert fault["source"].startswith("litmus.c:") and fault["other_source"].startswith("litmus.c:")
+    assert fault["function"] == "con_ok"
+    assert fault["other_function"] == "pub_no_data_flush"
+    assert fault["source"].startswith("litmus.c:")
+    assert fault["other_source"].startswith("litmus.c:")
     assert "happens before this read" in fault["message"]
 
 

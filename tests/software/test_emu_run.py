@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from emu_support import (
     DEADLOCK,
     DONE,
@@ -78,7 +77,8 @@ def test_spawn_errors(emu: Any, moves: Any) -> None:
     """Unknown host, missing function, unknown flag."""
     Run(emu)
     fn = ctypes.cast(moves.copies, ctypes.c_void_p)
-    assert emu.emu_spawn(2, b"x", fn, None, 0) == -22 and "host: 2" in emu.emu_error().decode()
+    assert emu.emu_spawn(2, b"x", fn, None, 0) == -22
+    assert "host: 2" in emu.emu_error().decode()
     assert emu.emu_spawn(0, b"x", None, None, 0) == -22
     assert emu.emu_spawn(0, b"x", fn, None, 8) == -22
 
@@ -98,7 +98,8 @@ def test_program_behaves_as_on_plain_memory(emu: Any, moves: Any, name: str, see
 
 def test_same_seed_same_run(emu: Any, litmus: Any, tmp_path: Path) -> None:
     """One seed: one digest and one log, byte for byte. Another seed: another schedule."""
-    logs, digests = [], []
+    logs: list[bytes] = []
+    digests: list[str] = []
     for seed in (7, 7, 8):
         run = Run(emu, seed=seed, policy=RANDOM)
         path = tmp_path / f"log{len(logs)}"
@@ -110,7 +111,8 @@ def test_same_seed_same_run(emu: Any, litmus: Any, tmp_path: Path) -> None:
         logs.append(path.read_bytes())
     assert digests[0] == digests[1] != digests[2]
     assert logs[0] == logs[1] != logs[2]
-    assert b"switch" in logs[0] and b"write-back" in logs[0]
+    assert b"switch" in logs[0]
+    assert b"write-back" in logs[0]
 
 
 def test_deadlock_says_who_waits(emu: Any, moves: Any) -> None:
@@ -130,7 +132,8 @@ def test_step_limit_ends_a_stuck_run(emu: Any, litmus: Any) -> None:
     run = Run(emu, step_limit=5000)
     run.spawn(1, litmus.con_ok)
     report = run.run()
-    assert report["state"] == STUCK and report["steps"] == 5000
+    assert report["state"] == STUCK
+    assert report["steps"] == 5000
     assert "line 64" in report["faults"][0]["message"]
 
 
@@ -156,7 +159,9 @@ def test_idle_time_is_skipped(emu: Any, moves: Any) -> None:
     run = Run(emu)
     run.spawn(0, moves.sleeps, 86_400_000_000_000)
     report = run.run()
-    assert report["state"] == DONE and report["now_ns"] >= 86_400_000_000_000 and report["steps"] < 100
+    assert report["state"] == DONE
+    assert report["now_ns"] >= 86_400_000_000_000
+    assert report["steps"] < 100
 
 
 def test_foreign_pointer_is_a_fault(emu: Any, moves: Any) -> None:
@@ -214,9 +219,11 @@ def test_python_threads_are_hosts(emu: Any, moves: Any) -> None:
     """Two Python threads talk through the pool; what happens in real time between their calls changes nothing."""
     report, results = run_external(emu, moves, seed=3)
     assert report["state"] == DONE, report["faults"]
-    assert results[0][0] == 0 and results[1][1] == 0
+    assert results[0][0] == 0
+    assert results[1][1] == 0
     again, results_again = run_external(emu, moves, seed=3)
-    assert again["digest"] == report["digest"] and results_again == results
+    assert again["digest"] == report["digest"]
+    assert results_again == results
 
 
 def test_external_call_ends_with_the_run(emu: Any, moves: Any) -> None:

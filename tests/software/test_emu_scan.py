@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-
 from emu_support import ROOT, make
 
 SCAN = ROOT / "software/emu/scan_object.py"
@@ -47,4 +46,5 @@ def test_allowed_function_and_missing_object(objects: dict[str, str]) -> None:
     allowed = [argument for name in HIDDEN for argument in ("--allow", name)]
     assert scan(objects["raw_instructions"], *allowed).returncode == 0
     missing = scan("no_such_object.o")
-    assert missing.returncode == 2 and "no_such_object.o" in missing.stderr
+    assert missing.returncode == 2
+    assert "no_such_object.o" in missing.stderr

@@ -27,7 +27,9 @@ static uint64_t next(uint64_t *state) {
 }
 
 /* A line is a tag word t and seven words that follow from it: a torn or foreign line cannot pass. */
-static uint64_t word_of(uint64_t tag, unsigned i) { return tag * (2 * i + 1) ^ (tag >> 7); }
+static uint64_t word_of(uint64_t tag, unsigned i) {
+  return tag * (2 * i + 1) ^ (tag >> 7);
+}
 
 int64_t bench_hits(void *arg) {
   struct bench_job *job = arg;

@@ -19,7 +19,8 @@ static double seconds(void) {
 }
 
 static double run(uint32_t hosts, emu_thread_fn fn, struct bench_job *jobs, char digest[17]) {
-  emu_config cfg = {.struct_bytes = sizeof cfg, .hosts = hosts, .pool_bytes = POOL_BYTES, .seed = 1, .port = EMU_PORT_FUNCTIONAL};
+  emu_config cfg = {
+      .struct_bytes = sizeof cfg, .hosts = hosts, .pool_bytes = POOL_BYTES, .seed = 1, .port = EMU_PORT_FUNCTIONAL};
   cfg.policy = EMU_POLICY_RANDOM;
   cfg.switch_every = 50;
   cfg.event_every = 100;
@@ -68,7 +69,8 @@ static double rate(uint32_t hosts, int shared, uint64_t count, int *equal) {
   for (int i = 0; i < RUNS; ++i) {
     struct bench_job jobs[2];
     for (uint32_t host = 0; host < 2; ++host) {
-      jobs[host] = (struct bench_job){.base = shared ? 0 : host * (16u << 20), .lines = shared ? 256 : 4096, .count = count, .seed = host + 1};
+      jobs[host] = (struct bench_job){
+          .base = shared ? 0 : host * (16u << 20), .lines = shared ? 256 : 4096, .count = count, .seed = host + 1};
     }
     const double time = run(hosts, bench_access, jobs, digest);
     if (time < best) best = time;
@@ -89,8 +91,10 @@ int main(int argc, char **argv) {
   const double one = rate(1, 0, count, &equal);
   const double two = rate(2, 0, count / 2, &equal);
   const double shared = rate(2, 1, count / 2, &equal);
-  printf("{\"hook_hit_ns\": %.2f, \"hooked_load_ns\": %.2f, \"bare_load_ns\": %.2f, \"accesses_per_s\": {\"functional_1host\": %.0f, "
-         "\"functional_2hosts\": %.0f, \"functional_2hosts_shared\": %.0f}, \"digests_equal\": %s, \"runs\": %d}\n",
-         hooked - bare, hooked, bare, one, two, shared, equal ? "true" : "false", RUNS);
+  printf(
+      "{\"hook_hit_ns\": %.2f, \"hooked_load_ns\": %.2f, \"bare_load_ns\": %.2f, \"accesses_per_s\": "
+      "{\"functional_1host\": %.0f, "
+      "\"functional_2hosts\": %.0f, \"functional_2hosts_shared\": %.0f}, \"digests_equal\": %s, \"runs\": %d}\n",
+      hooked - bare, hooked, bare, one, two, shared, equal ? "true" : "false", RUNS);
   return equal ? 0 : 1;
 }

@@ -16,11 +16,21 @@
 /** The wrappers hand a local copy over; only the hook may touch the destination. */
 #define PRISMEM_HOOK_FN static inline __attribute__((always_inline, unused, no_sanitize("thread")))
 
-PRISMEM_HOOK_FN void prismem_stream_si32(void *p, int v) { prismem_hook_stream(p, &v, sizeof v); }
-PRISMEM_HOOK_FN void prismem_stream_si64(void *p, long long v) { prismem_hook_stream(p, &v, sizeof v); }
-PRISMEM_HOOK_FN void prismem_stream_si128(void *p, __m128i v) { prismem_hook_stream(p, &v, sizeof v); }
-PRISMEM_HOOK_FN void prismem_stream_pd(void *p, __m128d v) { prismem_hook_stream(p, &v, sizeof v); }
-PRISMEM_HOOK_FN void prismem_stream_ps(void *p, __m128 v) { prismem_hook_stream(p, &v, sizeof v); }
+PRISMEM_HOOK_FN void prismem_stream_si32(void *p, int v) {
+  prismem_hook_stream(p, &v, sizeof v);
+}
+PRISMEM_HOOK_FN void prismem_stream_si64(void *p, long long v) {
+  prismem_hook_stream(p, &v, sizeof v);
+}
+PRISMEM_HOOK_FN void prismem_stream_si128(void *p, __m128i v) {
+  prismem_hook_stream(p, &v, sizeof v);
+}
+PRISMEM_HOOK_FN void prismem_stream_pd(void *p, __m128d v) {
+  prismem_hook_stream(p, &v, sizeof v);
+}
+PRISMEM_HOOK_FN void prismem_stream_ps(void *p, __m128 v) {
+  prismem_hook_stream(p, &v, sizeof v);
+}
 
 #define _mm_clflush(p) prismem_hook_clflush(p)
 #define _mm_clflushopt(p) prismem_hook_clflushopt(p)

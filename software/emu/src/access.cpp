@@ -26,13 +26,13 @@ void past_the_end(uint64_t offset, uint64_t bytes, uint64_t pc) {
 }  // namespace
 
 void foreign_access(uint64_t address, uint64_t pc) {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint64_t owner = (address - g_fast.all_views) / m.view_stride;
   const uint64_t offset = (address - g_fast.all_views) % m.view_stride;
   if (offset >= m.cfg.pool_bytes) past_the_end(offset, 1, pc);
   Fault fault = fault_here("check", offset, pc);
-  fault.message = "thread of host " + std::to_string(m.current->host) + " uses a pointer of host " + std::to_string(owner) +
-                  " at \1: shared structures hold offsets, never pointers";
+  fault.message = "thread of host " + std::to_string(m.current->host) + " uses a pointer of host " +
+                  std::to_string(owner) + " at \1: shared structures hold offsets, never pointers";
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);
 }
@@ -45,7 +45,7 @@ void check_end(uint64_t offset, uint64_t bytes, uint64_t pc) {
 }
 
 /** Bring all lines in; true when another thread or a cache event may have run since the first was looked at. */
-bool fill_pass(Thread& thread, Host& host, uint64_t first, uint64_t last) {
+bool fill_pass(Thread &thread, Host &host, uint64_t first, uint64_t last) {
   bool away = false;
   for (uint64_t line = first; line <= last; ++line) {
     if (!(host.state[line] & kValid)) away |= fill_line(thread, host, line);
@@ -53,7 +53,7 @@ bool fill_pass(Thread& thread, Host& host, uint64_t first, uint64_t last) {
   return away;
 }
 
-bool all_valid(const Host& host, uint64_t first, uint64_t last) {
+bool all_valid(const Host &host, uint64_t first, uint64_t last) {
   for (uint64_t line = first; line <= last; ++line) {
     if (!(host.state[line] & kValid)) return false;
   }
@@ -70,9 +70,9 @@ void slow_load(uint64_t address, uint64_t bytes, uint64_t pc, bool checked) {
   }
   if (UNLIKELY(bytes == 0)) return;
   check_end(offset, bytes, pc);
-  Machine& m = *g_machine;
-  Thread& thread = *m.current;
-  Host& host = m.hosts[thread.host];
+  Machine &m = *g_machine;
+  Thread &thread = *m.current;
+  Host &host = m.hosts[thread.host];
   ++g_fast.loads;
   const bool armed = g_fast.store_armed != 0;
   if (UNLIKELY(armed)) {
@@ -90,7 +90,7 @@ void slow_load(uint64_t address, uint64_t bytes, uint64_t pc, bool checked) {
   do {
     fill_pass(thread, host, first, last);
   } while (!all_valid(host, first, last));
-  if (UNLIKELY(armed)) std::erase_if(host.pins, [&](const Pin& pin) { return pin.tid == thread.tid; });
+  if (UNLIKELY(armed)) std::erase_if(host.pins, [&](const Pin &pin) { return pin.tid == thread.tid; });
   if (checked && g_fast.newest != nullptr) {
     for (uint64_t line = first; line <= last; ++line) {
       if (host.state[line] & kCheck) {
@@ -109,9 +109,9 @@ void slow_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   }
   if (UNLIKELY(bytes == 0)) return;
   check_end(offset, bytes, pc);
-  Machine& m = *g_machine;
-  Thread& thread = *m.current;
-  Host& host = m.hosts[thread.host];
+  Machine &m = *g_machine;
+  Thread &thread = *m.current;
+  Host &host = m.hosts[thread.host];
   ++g_fast.stores;
   g_fast.last_offset = offset;
   g_fast.last_pc = pc;

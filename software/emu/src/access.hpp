@@ -22,7 +22,7 @@ inline constexpr uint32_t kPcCacheEntries = 4096;
 extern PcCacheEntry g_pc_cache[kPcCacheEntries];
 
 inline uint32_t pc_id(uint64_t pc) {
-  const PcCacheEntry& entry = g_pc_cache[(pc ^ (pc >> 12)) % kPcCacheEntries];
+  const PcCacheEntry &entry = g_pc_cache[(pc ^ (pc >> 12)) % kPcCacheEntries];
   return LIKELY(entry.pc == pc) ? entry.id : intern_pc(pc);
 }
 
@@ -42,8 +42,12 @@ inline void shadow_store_aligned(uint64_t offset, uint64_t pc) {
   }
 }
 
-inline bool in_view(uint64_t address) { return address - g_fast.view < g_fast.view_bytes; }
-inline bool in_any_view(uint64_t address) { return address - g_fast.all_views < g_fast.all_views_bytes; }
+inline bool in_view(uint64_t address) {
+  return address - g_fast.view < g_fast.view_bytes;
+}
+inline bool in_any_view(uint64_t address) {
+  return address - g_fast.all_views < g_fast.all_views_bytes;
+}
 
 /** `bytes` is a power of two up to 16 and the address is aligned to it. */
 template <uint32_t bytes>
@@ -69,7 +73,8 @@ inline void hook_store(uint64_t address, uint64_t pc) {
   const uint64_t offset = address - g_fast.view;
   if (LIKELY(offset < g_fast.view_bytes)) {
     const uint64_t line = offset >> kLineShift;
-    if (LIKELY((g_fast.state[line] & kValid) && g_fast.dirty[line] != 0 && g_fast.store_gate == 0 && g_fast.budget > 0)) {
+    if (LIKELY((g_fast.state[line] & kValid) && g_fast.dirty[line] != 0 && g_fast.store_gate == 0 &&
+               g_fast.budget > 0)) {
       --g_fast.budget;
       ++g_fast.stores;
       g_fast.last_offset = offset;

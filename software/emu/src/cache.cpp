@@ -12,13 +12,13 @@ namespace prismem {
 
 namespace {
 
-void add_line(Host& host, uint64_t line) {
+void add_line(Host &host, uint64_t line) {
   host.slot[line] = static_cast<uint32_t>(host.lines.size());
   host.lines.push_back(line);
   g_machine->sharers[line] |= 1ull << host.id;
 }
 
-void remove_line(Host& host, uint64_t line) {
+void remove_line(Host &host, uint64_t line) {
   const uint64_t last = host.lines.back();
   host.lines[host.slot[line]] = last;
   host.slot[last] = host.slot[line];
@@ -26,15 +26,15 @@ void remove_line(Host& host, uint64_t line) {
   g_machine->sharers[line] &= ~(1ull << host.id);
 }
 
-bool pinned(const Host& host, uint64_t line) {
-  for (const Pin& pin : host.pins) {
+bool pinned(const Host &host, uint64_t line) {
+  for (const Pin &pin : host.pins) {
     if (pin.first <= line && line <= pin.last) return true;
   }
   return false;
 }
 
 /** Hand the request to the port; remember it while it is on its way. */
-void submit(Host& host, Request* request) {
+void submit(Host &host, Request *request) {
   if (g_machine->port->submit(request)) {
     complete_request(request);
   } else {
@@ -42,15 +42,15 @@ void submit(Host& host, Request* request) {
   }
 }
 
-void make_room(Host& host) {
+void make_room(Host &host) {
   while (host.lines.size() >= kCacheLinesMax) {
     const uint64_t line = host.lines[g_machine->rng.below(host.lines.size())];
     if (!pinned(host, line)) evict(host, line);
   }
 }
 
-void install(Request& request) {
-  Host& host = g_machine->hosts[request.host];
+void install(Request &request) {
+  Host &host = g_machine->hosts[request.host];
   const uint64_t line = request.line;
   make_room(host);
   memcpy(host.view + (line << kLineShift), request.data.data(), kLineBytes);
@@ -61,7 +61,7 @@ void install(Request& request) {
 }
 
 void wake_waiting(uint32_t host, uint64_t line) {
-  for (auto& thread : g_machine->threads) {
+  for (auto &thread : g_machine->threads) {
     if (thread->state == ThreadState::kMemory && thread->host == host && thread->wait_line == line) {
       thread->wait_line = kNever;
       wake(*thread);
@@ -71,8 +71,8 @@ void wake_waiting(uint32_t host, uint64_t line) {
 
 }  // namespace
 
-void note_use(Host& host, uint64_t line) {
-  Machine& m = *g_machine;
+void note_use(Host &host, uint64_t line) {
+  Machine &m = *g_machine;
   if (m.touched[line] == 0) m.touched_lines.push_back(line);
   m.touched[line] |= 1ull << host.id;
   const uint32_t newest = (m.recent_count - 1) % kRecentLines;
@@ -80,8 +80,8 @@ void note_use(Host& host, uint64_t line) {
   m.recent[m.recent_count++ % kRecentLines] = line;
 }
 
-bool fill_line(Thread& thread, Host& host, uint64_t line) {
-  Machine& m = *g_machine;
+bool fill_line(Thread &thread, Host &host, uint64_t line) {
+  Machine &m = *g_machine;
   bool away = false;
   bool paid = false;
   note_use(host, line);
@@ -98,7 +98,7 @@ bool fill_line(Thread& thread, Host& host, uint64_t line) {
       if (m.port->force(host.id, line)) continue;
     } else if (!(host.state[line] & kFilling)) {
       ++host.count.fills;
-      Request* request = new_request(RequestKind::kFill, host.id, line);
+      Request *request = new_request(RequestKind::kFill, host.id, line);
       host.state[line] |= kFilling;
       submit(host, request);
       if (host.state[line] & kValid) continue;
@@ -110,25 +110,25 @@ bool fill_line(Thread& thread, Host& host, uint64_t line) {
   return away;
 }
 
-void prefetch_line(Host& host, uint64_t line) {
+void prefetch_line(Host &host, uint64_t line) {
   if (host.state[line] != 0) return;
   ++host.count.prefetches;
-  Request* request = new_request(RequestKind::kPrefetch, host.id, line);
+  Request *request = new_request(RequestKind::kPrefetch, host.id, line);
   host.state[line] |= kFilling;
   submit(host, request);
 }
 
-void drop_fills(Host& host, uint64_t line) {
+void drop_fills(Host &host, uint64_t line) {
   if (!(host.state[line] & kFilling)) return;
-  for (Request* request : host.in_flight) {
+  for (Request *request : host.in_flight) {
     if (request->line == line && is_read(request->kind)) request->dropped = true;
   }
   host.state[line] &= static_cast<uint8_t>(~kFilling);
 }
 
-void submit_write(Request* request, Thread* thread) {
-  Machine& m = *g_machine;
-  Host& host = m.hosts[request->host];
+void submit_write(Request *request, Thread *thread) {
+  Machine &m = *g_machine;
+  Host &host = m.hosts[request->host];
   if (thread != nullptr && !m.port->posted()) {
     request->waiters.push_back(static_cast<uint16_t>(thread->tid));
     ++thread->writes_in_flight;
@@ -141,10 +141,10 @@ void submit_write(Request* request, Thread* thread) {
   submit(host, request);
 }
 
-void write_back(Host& host, uint64_t line, Thread* thread) {
+void write_back(Host &host, uint64_t line, Thread *thread) {
   if (host.dirty[line] == 0) return;
   ++host.count.writebacks;
-  Request* request = new_request(RequestKind::kWriteBack, host.id, line);
+  Request *request = new_request(RequestKind::kWriteBack, host.id, line);
   memcpy(request->data.data(), host.view + (line << kLineShift), kLineBytes);
   request->mask = ~0ull;
   request->dirty = host.dirty[line];
@@ -162,28 +162,28 @@ void write_back(Host& host, uint64_t line, Thread* thread) {
   submit_write(request, thread);
 }
 
-void invalidate(Host& host, uint64_t line) {
+void invalidate(Host &host, uint64_t line) {
   if (!(host.state[line] & kValid) || pinned(host, line)) return;
   host.state[line] &= static_cast<uint8_t>(~(kValid | kCheck));
   host.dirty[line] = 0;
   remove_line(host, line);
 }
 
-void evict(Host& host, uint64_t line) {
+void evict(Host &host, uint64_t line) {
   if (!(host.state[line] & kValid) || pinned(host, line)) return;
   ++host.count.evictions;
   write_back(host, line, nullptr);
   invalidate(host, line);
 }
 
-void first_store(Host& host, uint64_t line) {
+void first_store(Host &host, uint64_t line) {
   note_use(host, line);
   on_first_store(host, line);
 }
 
-void complete_request(Request* request) {
-  Machine& m = *g_machine;
-  Host& host = m.hosts[request->host];
+void complete_request(Request *request) {
+  Machine &m = *g_machine;
+  Host &host = m.hosts[request->host];
   const uint64_t line = request->line;
   if (request->kind < RequestKind::kDmaRead) std::erase(host.in_flight, request);
   switch (request->kind) {
@@ -199,14 +199,14 @@ void complete_request(Request* request) {
     case RequestKind::kStream: {
       host.state[line] &= static_cast<uint8_t>(~kWriteback);
       for (const uint16_t tid : request->waiters) {
-        Thread& thread = *m.threads[tid];
+        Thread &thread = *m.threads[tid];
         if (--thread.writes_in_flight != 0) continue;
         thread.writes_ordered = false;
         if (thread.state == ThreadState::kMemory && thread.wait_line == kNever) wake(thread);
       }
       for (auto it = host.deferred.begin(); it != host.deferred.end(); ++it) {
         if ((*it)->line != line) continue;
-        Request* next = *it;
+        Request *next = *it;
         host.deferred.erase(it);
         submit_write(next, nullptr);
         break;

@@ -30,7 +30,9 @@ uint32_t intern_pc(uint64_t pc) {
   return it->second;
 }
 
-uint64_t pc_of(uint32_t id) { return id < g_pcs.size() ? g_pcs[id] : 0; }
+uint64_t pc_of(uint32_t id) {
+  return id < g_pcs.size() ? g_pcs[id] : 0;
+}
 
 void detector_reset() {
   g_pcs.assign(1, 0);
@@ -39,13 +41,13 @@ void detector_reset() {
   std::fill(std::begin(g_pc_cache), std::end(g_pc_cache), PcCacheEntry{0, 0});
 }
 
-bool happens_before(const WordMeta& store, const Clock& clock) {
+bool happens_before(const WordMeta &store, const Clock &clock) {
   const uint32_t actor = store.actor();
   if (actor == kNobody || store.version() == 0) return true;
   return actor < clock.size() && clock[actor] >= store.epoch;
 }
 
-void shadow_store(Thread&, Host& host, uint64_t offset, uint64_t bytes, uint64_t pc) {
+void shadow_store(Thread &, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc) {
   const uint64_t version = ++g_fast.version;
   const uint32_t id = pc_id(pc);
   const uint64_t first = offset >> 3, last = (offset + bytes - 1) >> 3;
@@ -64,11 +66,11 @@ void shadow_store(Thread&, Host& host, uint64_t offset, uint64_t bytes, uint64_t
   }
 }
 
-void mark_stale(uint64_t line, uint64_t first_word, uint64_t last_word, const Clock& clock, uint64_t hosts) {
-  Machine& m = *g_machine;
+void mark_stale(uint64_t line, uint64_t first_word, uint64_t last_word, const Clock &clock, uint64_t hosts) {
+  Machine &m = *g_machine;
   uint64_t holders = m.sharers[line] & hosts;
   while (holders != 0) {
-    Host& other = m.hosts[static_cast<size_t>(__builtin_ctzll(holders))];
+    Host &other = m.hosts[static_cast<size_t>(__builtin_ctzll(holders))];
     holders &= holders - 1;
     other.state[line] |= kCheck;
     if (other.dirty[line] == 0) continue;
@@ -85,9 +87,9 @@ void shadow_shared(uint64_t line, uint64_t first_word, uint64_t last_word) {
   mark_stale(line, first_word, last_word, g_machine->current->clock, g_fast.others);
 }
 
-void shadow_stream(Thread& thread, Pending& pending, uint64_t offset, uint64_t bytes) {
+void shadow_stream(Thread &thread, Pending &pending, uint64_t offset, uint64_t bytes) {
   if (!detecting()) return;
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint64_t version = ++g_fast.version;
   const uint64_t first = offset >> 3, last = (offset + bytes - 1) >> 3;
   mark_stale(pending.line, first, last, thread.clock, ~0ull);
@@ -105,17 +107,17 @@ namespace {
  * they land in the device, so the number of a version alone proves nothing: what the device holds now has landed after
  * what was seen, and a newest store that has not landed will.
  */
-const WordMeta* missed_store(const WordMeta& seen, uint64_t word, const Clock& clock) {
-  const Machine& m = *g_machine;
-  const WordMeta& device = m.device.meta[word];
+const WordMeta *missed_store(const WordMeta &seen, uint64_t word, const Clock &clock) {
+  const Machine &m = *g_machine;
+  const WordMeta &device = m.device.meta[word];
   if (device.version() != seen.version() && happens_before(device, clock)) return &device;
-  const WordMeta& newest = m.newest[word];
+  const WordMeta &newest = m.newest[word];
   const bool landed = m.device.landed[word] >= newest.version();
   if (!landed && newest.version() > seen.version() && happens_before(newest, clock)) return &newest;
   return nullptr;
 }
 
-void report_stale(uint64_t word, const WordMeta& missed, int host, int thread, uint32_t pc, const char* how) {
+void report_stale(uint64_t word, const WordMeta &missed, int host, int thread, uint32_t pc, const char *how) {
   Fault fault;
   fault.kind = "stale_read";
   fault.time_ns = now_ns();
@@ -129,18 +131,19 @@ void report_stale(uint64_t word, const WordMeta& missed, int host, int thread, u
   char where[64];
   snprintf(where, sizeof where, "pool+0x%llx (line %llu)", static_cast<unsigned long long>(word * 8),
            static_cast<unsigned long long>(word / kWordsPerLine));
-  fault.message = "stale read: host " + std::to_string(host) + " reads " + where + how + " at \1: its copy was taken before " +
-                  actor_text(missed.actor()) + " wrote it at \2, which happens before this read";
+  fault.message = "stale read: host " + std::to_string(host) + " reads " + where + how +
+                  " at \1: its copy was taken before " + actor_text(missed.actor()) +
+                  " wrote it at \2, which happens before this read";
   raise_fault(std::move(fault));
 }
 
 }  // namespace
 
-void check_load(Thread& thread, Host& host, uint64_t offset, uint64_t bytes, uint64_t pc) {
+void check_load(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc) {
   for (uint64_t word = offset >> 3; word <= (offset + bytes - 1) >> 3; ++word) {
     const uint64_t line = word / kWordsPerLine;
     const uint32_t index = static_cast<uint32_t>(word % kWordsPerLine);
-    const WordMeta* missed = nullptr;
+    const WordMeta *missed = nullptr;
     if (((host.dirty[line] >> (index * 8)) & 0xff) == 0) {
       missed = missed_store(host.meta[word], word, thread.clock);
     } else if ((host.superseded[line] & (1u << index)) && happens_before(g_fast.newest[word], thread.clock)) {
@@ -152,18 +155,18 @@ void check_load(Thread& thread, Host& host, uint64_t offset, uint64_t bytes, uin
   }
 }
 
-void check_dma_read(const Host& host, const DmaTicket& ticket, uint64_t line, const WordMeta* seen) {
+void check_dma_read(const Host &host, const DmaTicket &ticket, uint64_t line, const WordMeta *seen) {
   if (!detecting()) return;
   for (uint32_t i = 0; i < kWordsPerLine; ++i) {
-    const WordMeta* missed = missed_store(seen[i], line * kWordsPerLine + i, ticket.clock);
+    const WordMeta *missed = missed_store(seen[i], line * kWordsPerLine + i, ticket.clock);
     if (missed == nullptr) continue;
-    report_stale(line * kWordsPerLine + i, *missed, static_cast<int>(host.id), actor_thread(ticket.meta.actor()), ticket.pc,
-                 " by DMA submitted");
+    report_stale(line * kWordsPerLine + i, *missed, static_cast<int>(host.id), actor_thread(ticket.meta.actor()),
+                 ticket.pc, " by DMA submitted");
     return;
   }
 }
 
-void shadow_fill(Host& host, const Request& request) {
+void shadow_fill(Host &host, const Request &request) {
   if (!detecting()) return;
   const uint64_t first = request.line * kWordsPerLine;
   bool stale = false;
@@ -176,11 +179,11 @@ void shadow_fill(Host& host, const Request& request) {
   if (stale) host.state[request.line] |= kCheck;
 }
 
-void check_device_write(const Request& request) {
+void check_device_write(const Request &request) {
   if (!detecting() || request.kind != RequestKind::kWriteBack) return;
   const uint64_t first = request.line * kWordsPerLine;
   for (uint32_t i = 0; i < kWordsPerLine; ++i) {
-    const WordMeta& device = g_machine->device.meta[first + i];
+    const WordMeta &device = g_machine->device.meta[first + i];
     if (device.version() == request.base[i] || device.version() == request.meta[i].version()) continue;
     const uint32_t own_bytes = static_cast<uint32_t>(request.dirty >> (i * 8)) & 0xff;
     const bool foreign_bytes = (device.bytes() & ~own_bytes) != 0;
@@ -192,7 +195,7 @@ void check_device_write(const Request& request) {
         if ((request.dirty >> (j * 8)) & 0xff) culprit = j;
       }
     }
-    const WordMeta& own = request.meta[culprit];
+    const WordMeta &own = request.meta[culprit];
     Fault fault;
     fault.kind = "lost_update";
     fault.time_ns = now_ns();
@@ -206,15 +209,16 @@ void check_device_write(const Request& request) {
     char where[64];
     snprintf(where, sizeof where, "pool+0x%llx (line %llu)", static_cast<unsigned long long>(fault.offset),
              static_cast<unsigned long long>(request.line));
-    fault.message = "lost update: host " + std::to_string(request.host) + " writes back line " + std::to_string(request.line) +
-                    ", dirty since \1, over " + where + ", which " + actor_text(device.actor()) + " wrote at \2 " +
+    fault.message = "lost update: host " + std::to_string(request.host) + " writes back line " +
+                    std::to_string(request.line) + ", dirty since \1, over " + where + ", which " +
+                    actor_text(device.actor()) + " wrote at \2 " +
                     (foreign_bytes ? "after the line was filled" : "after that store, which happens before it");
     raise_fault(std::move(fault));
     return;
   }
 }
 
-void shadow_device_write(const Request& request, uint64_t mask) {
+void shadow_device_write(const Request &request, uint64_t mask) {
   if (!detecting()) return;
   const uint64_t first = request.line * kWordsPerLine;
   for (uint32_t i = 0; i < kWordsPerLine; ++i) {
@@ -227,7 +231,7 @@ void shadow_device_write(const Request& request, uint64_t mask) {
   }
 }
 
-void shadow_dma_submit(Thread& thread, DmaTicket& ticket) {
+void shadow_dma_submit(Thread &thread, DmaTicket &ticket) {
   ticket.clock = thread.clock;
   if (!detecting()) return;
   const uint32_t actor = thread.host;  // the engine of this host
@@ -244,7 +248,7 @@ void shadow_dma_submit(Thread& thread, DmaTicket& ticket) {
 
 void shadow_loader_write(uint64_t offset, uint64_t bytes) {
   if (!detecting() || bytes == 0) return;
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint64_t version = ++g_fast.version;
   for (uint64_t word = offset >> 3; word <= (offset + bytes - 1) >> 3; ++word) {
     m.newest[word] = m.device.meta[word] = WordMeta{(version << 24) | (0xffull << 16) | kNobody, 0, 0};

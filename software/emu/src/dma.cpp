@@ -17,17 +17,19 @@ namespace {
 /** RTL port, random policy: the engine gets late to one in so many transfers, by up to so long. */
 constexpr uint64_t kLateOdds = 8, kLateNs = 2000;
 
-bool snoops() { return g_machine->cfg.dma_snoop != 0 || g_machine->cfg.coherent != 0; }
+bool snoops() {
+  return g_machine->cfg.dma_snoop != 0 || g_machine->cfg.coherent != 0;
+}
 
-DmaTicket* find_ticket(Host& host, int64_t id) {
-  for (DmaTicket& ticket : host.tickets) {
+DmaTicket *find_ticket(Host &host, int64_t id) {
+  for (DmaTicket &ticket : host.tickets) {
     if (ticket.id == id) return &ticket;
   }
   return nullptr;
 }
 
 /** Take the line out of the own cache; for a transfer that snoops. False: its write-back is still under way. */
-bool snoop_line(Host& host, uint64_t line, bool write) {
+bool snoop_line(Host &host, uint64_t line, bool write) {
   drop_fills(host, line);
   write_back(host, line, nullptr);
   if (write) invalidate(host, line);
@@ -35,7 +37,7 @@ bool snoop_line(Host& host, uint64_t line, bool write) {
   return g_machine->port->force(host.id, line);
 }
 
-void finish_ticket(Host& host, DmaTicket& ticket) {
+void finish_ticket(Host &host, DmaTicket &ticket) {
   --host.dma_active;
   host.dma_finished.push_back(ticket.ordinal);
   for (bool moved = true; moved;) {
@@ -49,9 +51,9 @@ void finish_ticket(Host& host, DmaTicket& ticket) {
   std::erase_if(host.dma_finished, [&](uint64_t ordinal) { return ordinal <= host.dma_prefix; });
 }
 
-void issue_line(Host& host, DmaTicket& ticket, uint32_t index) {
+void issue_line(Host &host, DmaTicket &ticket, uint32_t index) {
   const uint64_t line = (ticket.offset >> kLineShift) + index;
-  Request* request = new_request(ticket.dir == 0 ? RequestKind::kDmaWrite : RequestKind::kDmaRead, host.id, line);
+  Request *request = new_request(ticket.dir == 0 ? RequestKind::kDmaWrite : RequestKind::kDmaRead, host.id, line);
   request->owner = static_cast<uint32_t>(ticket.id);
   if (ticket.dir == 0) {
     memcpy(request->data.data(), ticket.memory + static_cast<size_t>(index) * kLineBytes, kLineBytes);
@@ -63,15 +65,17 @@ void issue_line(Host& host, DmaTicket& ticket, uint32_t index) {
 }
 
 /** Issue one random line of one random transfer. False: nothing to issue now. */
-bool issue_one(Host& host) {
-  Machine& m = *g_machine;
+bool issue_one(Host &host) {
+  Machine &m = *g_machine;
   if (m.rtl && host.dma_in_flight >= kDmaLinesInFlight) return false;
   uint32_t candidates = 0;
-  const auto may_issue = [&](const DmaTicket& ticket) { return !ticket.todo.empty() && (!m.rtl || ticket.start_ns <= m.now_ns); };
-  for (const DmaTicket& ticket : host.tickets) candidates += may_issue(ticket);
+  const auto may_issue = [&](const DmaTicket &ticket) {
+    return !ticket.todo.empty() && (!m.rtl || ticket.start_ns <= m.now_ns);
+  };
+  for (const DmaTicket &ticket : host.tickets) candidates += may_issue(ticket);
   if (candidates == 0) return false;
   uint64_t pick = m.rng.below(candidates);
-  for (DmaTicket& ticket : host.tickets) {
+  for (DmaTicket &ticket : host.tickets) {
     if (!may_issue(ticket) || pick-- != 0) continue;
     const size_t slot = m.rng.below(ticket.todo.size());
     const uint32_t index = ticket.todo[slot];
@@ -86,18 +90,18 @@ bool issue_one(Host& host) {
 
 }  // namespace
 
-void dma_progress(Host& host, uint32_t lines) {
+void dma_progress(Host &host, uint32_t lines) {
   for (uint32_t i = 0; i < lines && issue_one(host); ++i) {
   }
 }
 
-void dma_issue(Host& host) {
+void dma_issue(Host &host) {
   while (issue_one(host)) {
   }
 }
 
 bool dma_any() {
-  for (const Host& host : g_machine->hosts) {
+  for (const Host &host : g_machine->hosts) {
     if (host.dma_active != 0) return true;
   }
   return false;
@@ -105,17 +109,17 @@ bool dma_any() {
 
 uint64_t dma_next_start() {
   uint64_t next = kNever;
-  for (const Host& host : g_machine->hosts) {
-    for (const DmaTicket& ticket : host.tickets) {
+  for (const Host &host : g_machine->hosts) {
+    for (const DmaTicket &ticket : host.tickets) {
       if (!ticket.todo.empty() && ticket.start_ns > g_machine->now_ns) next = std::min(next, ticket.start_ns);
     }
   }
   return next;
 }
 
-void dma_line_done(Request* request) {
-  Host& host = g_machine->hosts[request->host];
-  DmaTicket* ticket = find_ticket(host, request->owner);
+void dma_line_done(Request *request) {
+  Host &host = g_machine->hosts[request->host];
+  DmaTicket *ticket = find_ticket(host, request->owner);
   --host.dma_in_flight;
   if (ticket == nullptr) return;
   if (ticket->dir == 1) {
@@ -133,13 +137,13 @@ void dma_line_done(Request* request) {
 
 using namespace prismem;
 
-PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_t bytes) {
+PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void *pool_addr, void *mem, size_t bytes) {
   if (g_machine == nullptr || g_machine->current == nullptr) {
     set_error("emu_dma_submit: called outside of an emulated thread");
     return -EINVAL;
   }
-  Machine& m = *g_machine;
-  Thread& thread = *m.current;
+  Machine &m = *g_machine;
+  Thread &thread = *m.current;
   const uint64_t address = reinterpret_cast<uint64_t>(pool_addr);
   const uint64_t memory = reinterpret_cast<uint64_t>(mem);
   const uint64_t pc = reinterpret_cast<uint64_t>(__builtin_return_address(0));
@@ -157,9 +161,9 @@ PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_
     set_error("mem: %p is in the pool; the DMA engine moves lines between the pool and ordinary memory", mem);
     return -EINVAL;
   }
-  Host& host = m.hosts[thread.host];
+  Host &host = m.hosts[thread.host];
   count_step();
-  DmaTicket* ticket = find_ticket(host, 0);
+  DmaTicket *ticket = find_ticket(host, 0);
   if (ticket == nullptr) {
     if (host.tickets.size() >= kDmaTicketsMax) return -EAGAIN;
     ticket = &host.tickets.emplace_back();
@@ -167,7 +171,7 @@ PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_
   ticket->id = host.dma_next_id++;
   ticket->dir = dir;
   ticket->offset = address - g_fast.view;
-  ticket->memory = static_cast<uint8_t*>(mem);
+  ticket->memory = static_cast<uint8_t *>(mem);
   ticket->lines = static_cast<uint32_t>(bytes / kLineBytes);
   ticket->done = 0;
   ticket->start_ns = kNever;
@@ -192,11 +196,11 @@ PRISMEM_EXPORT int64_t emu_dma_submit(int dir, void* pool_addr, void* mem, size_
 
 PRISMEM_EXPORT int emu_dma_poll(int64_t id) {
   if (g_machine == nullptr || g_machine->current == nullptr || id <= 0) return -EINVAL;
-  Machine& m = *g_machine;
-  Thread& thread = *m.current;
-  Host& host = m.hosts[thread.host];
+  Machine &m = *g_machine;
+  Thread &thread = *m.current;
+  Host &host = m.hosts[thread.host];
   count_step();
-  DmaTicket* ticket = find_ticket(host, id);
+  DmaTicket *ticket = find_ticket(host, id);
   if (ticket == nullptr) return -EINVAL;
   if (!m.rtl && ticket->done != ticket->lines && m.rng.one_in(2)) {
     dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));

@@ -11,11 +11,16 @@
 
 using namespace prismem;
 
-static RtlPort* port() { return g_machine == nullptr ? nullptr : g_machine->rtl_port; }
+static RtlPort *port() {
+  return g_machine == nullptr ? nullptr : g_machine->rtl_port;
+}
 
-PRISMEM_EXPORT int emu_tick(uint64_t now) { return port() == nullptr ? EMU_RUNNING : port()->tick(now); }
+PRISMEM_EXPORT int emu_tick(uint64_t now) {
+  return port() == nullptr ? EMU_RUNNING : port()->tick(now);
+}
 
-PRISMEM_EXPORT int emu_port_pop(uint64_t now, int host, int channel, uint32_t* tag, uint64_t* hpa, uint32_t data[16], uint32_t be[2]) {
+PRISMEM_EXPORT int emu_port_pop(uint64_t now, int host, int channel, uint32_t *tag, uint64_t *hpa, uint32_t data[16],
+                                uint32_t be[2]) {
   if (port() == nullptr) return EMU_DPI_NONE;
   port()->tick(now);
   return port()->pop(host, channel, tag, hpa, data, be);
@@ -25,7 +30,9 @@ PRISMEM_EXPORT void emu_port_done(uint64_t now, int host, int tag, int status, c
   if (port() != nullptr) port()->done(now, host, tag, status, data);
 }
 
-PRISMEM_EXPORT uint64_t emu_next_wake(uint64_t now) { return port() == nullptr ? now + 1 : port()->next_wake(now); }
+PRISMEM_EXPORT uint64_t emu_next_wake(uint64_t now) {
+  return port() == nullptr ? now + 1 : port()->next_wake(now);
+}
 
 PRISMEM_EXPORT void emu_store_read(int module, uint64_t dpa, int host, int ntag, uint32_t data[16]) {
   if (port() == nullptr) {
@@ -35,7 +42,8 @@ PRISMEM_EXPORT void emu_store_read(int module, uint64_t dpa, int host, int ntag,
   }
 }
 
-PRISMEM_EXPORT void emu_store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t data[16], const uint32_t be[2]) {
+PRISMEM_EXPORT void emu_store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t data[16],
+                                    const uint32_t be[2]) {
   if (port() != nullptr) port()->store_write(module, dpa, host, ntag, data, be);
 }
 
@@ -43,7 +51,7 @@ PRISMEM_EXPORT void emu_probe(uint64_t now, int stage, int host, int tag, int au
   if (port() != nullptr) port()->probe(now, stage, host, tag, aux);
 }
 
-PRISMEM_EXPORT const char* emu_latency_report(void) {
+PRISMEM_EXPORT const char *emu_latency_report(void) {
   if (port() == nullptr) return "{}";
   g_machine->latency_text = port()->latency.report();
   return g_machine->latency_text.c_str();

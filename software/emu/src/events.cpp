@@ -19,7 +19,7 @@ constexpr uint64_t kFirstStoreOdds = 4, kHuntOdds = 4, kFlushOdds = 8;
 constexpr uint32_t kPickAttempts = 4;
 
 uint64_t pick_line() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint32_t recent = m.recent_count < kRecentLines ? m.recent_count : kRecentLines;
   if (recent != 0 && !m.rng.one_in(4)) return m.recent[m.rng.below(recent)];
   if (m.touched_lines.empty()) return kNever;
@@ -27,8 +27,8 @@ uint64_t pick_line() {
 }
 
 void random_fill() {
-  Machine& m = *g_machine;
-  Host& host = m.hosts[m.rng.below(m.hosts.size())];
+  Machine &m = *g_machine;
+  Host &host = m.hosts[m.rng.below(m.hosts.size())];
   for (uint32_t i = 0; i < kPickAttempts; ++i) {
     const uint64_t line = pick_line();
     if (line == kNever || host.state[line] != 0 || (m.touched[line] & ~(1ull << host.id)) == 0) continue;
@@ -39,8 +39,8 @@ void random_fill() {
 }
 
 void random_evict() {
-  Machine& m = *g_machine;
-  Host& host = m.hosts[m.rng.below(m.hosts.size())];
+  Machine &m = *g_machine;
+  Host &host = m.hosts[m.rng.below(m.hosts.size())];
   for (uint32_t i = 0; i < kPickAttempts; ++i) {
     uint64_t line = pick_line();
     if (i + 1 == kPickAttempts && !host.lines.empty()) line = host.lines[m.rng.below(host.lines.size())];
@@ -53,11 +53,11 @@ void random_evict() {
 
 /** Eager: a dirty line leaves soon after the store. */
 void evict_dirty() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint32_t recent = m.recent_count < kRecentLines ? m.recent_count : kRecentLines;
   for (uint32_t i = 1; i <= recent; ++i) {
     const uint64_t line = m.recent[(m.recent_count - i) % kRecentLines];
-    for (Host& host : m.hosts) {
+    for (Host &host : m.hosts) {
       if (host.dirty[line] == 0 || !(host.state[line] & kValid)) continue;
       note(Decision::kEvict, host.id, line, host.dirty[line], nullptr);
       evict(host, line);
@@ -69,10 +69,10 @@ void evict_dirty() {
 
 /** The line stored to a moment ago leaves before anything else, and others get to see it. */
 bool evict_hunted() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint64_t line = m.hunted_line;
   if (line == kNever) return false;
-  Host& host = m.hosts[m.hunted_host];
+  Host &host = m.hosts[m.hunted_host];
   m.hunted_line = kNever;
   if (host.dirty[line] == 0 || !(host.state[line] & kValid)) return false;
   note(Decision::kEvict, host.id, line, host.dirty[line], nullptr);
@@ -81,8 +81,8 @@ bool evict_hunted() {
   return true;
 }
 
-void warm_others(Host& host, uint64_t line) {
-  for (Host& other : g_machine->hosts) {
+void warm_others(Host &host, uint64_t line) {
+  for (Host &other : g_machine->hosts) {
     if (other.id == host.id || other.state[line] != 0) continue;
     note(Decision::kPrefetch, other.id, line, 1, nullptr);
     prefetch_line(other, line);
@@ -92,7 +92,7 @@ void warm_others(Host& host, uint64_t line) {
 }  // namespace
 
 void cache_event() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.cfg.policy == EMU_POLICY_EAGER) {
     evict_dirty();
     if (m.rng.one_in(4)) retire_one();
@@ -109,13 +109,13 @@ void cache_event() {
     retire_one();
   } else {
     m.port->progress();
-    Host& host = m.hosts[m.rng.below(m.hosts.size())];
+    Host &host = m.hosts[m.rng.below(m.hosts.size())];
     if (host.dma_active != 0) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(4)));
   }
 }
 
-void on_first_store(Host& host, uint64_t line) {
-  Machine& m = *g_machine;
+void on_first_store(Host &host, uint64_t line) {
+  Machine &m = *g_machine;
   if (m.hosts.size() == 1) return;
   if (m.cfg.policy == EMU_POLICY_WARM) {
     warm_others(host, line);
@@ -127,15 +127,15 @@ void on_first_store(Host& host, uint64_t line) {
     m.hunted_host = host.id;
     hasten_event();
   } else if (m.rng.one_in(kFirstStoreOdds)) {
-    Host& other = m.hosts[(host.id + 1 + m.rng.below(m.hosts.size() - 1)) % m.hosts.size()];
+    Host &other = m.hosts[(host.id + 1 + m.rng.below(m.hosts.size() - 1)) % m.hosts.size()];
     if (other.state[line] != 0) return;
     note(Decision::kPrefetch, other.id, line, 2, nullptr);
     prefetch_line(other, line);
   }
 }
 
-void on_flush_commit(Host& host, uint64_t line) {
-  Machine& m = *g_machine;
+void on_flush_commit(Host &host, uint64_t line) {
+  Machine &m = *g_machine;
   if (m.cfg.policy != EMU_POLICY_RANDOM || m.cfg.event_every == 0 || !m.rng.one_in(kFlushOdds)) return;
   if (host.state[line] != 0 || (m.touched[line] & ~(1ull << host.id)) == 0) return;
   note(Decision::kPrefetch, host.id, line, 3, nullptr);

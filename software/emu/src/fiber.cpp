@@ -14,7 +14,7 @@
 #error "the host emulator needs x86-64: the fiber switch is written for it"
 #endif
 
-extern "C" void prismem_fiber_switch(void** save_sp, void* load_sp);
+extern "C" void prismem_fiber_switch(void **save_sp, void *load_sp);
 extern "C" void prismem_fiber_start();
 
 asm(R"(
@@ -61,15 +61,15 @@ namespace {
 constexpr size_t kStackGuardBytes = 4096;
 }
 
-bool Fiber::create(void (*entry)(void*), void* arg) {
-  void* mapping = mmap(nullptr, kFiberStackBytes + kStackGuardBytes, PROT_READ | PROT_WRITE,
+bool Fiber::create(void (*entry)(void *), void *arg) {
+  void *mapping = mmap(nullptr, kFiberStackBytes + kStackGuardBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (mapping == MAP_FAILED) return false;
-  mapping_ = static_cast<char*>(mapping);
+  mapping_ = static_cast<char *>(mapping);
   mprotect(mapping_, kStackGuardBytes, PROT_NONE);
   // Frame as the switch leaves it: control words, r15, r14, r13 (entry), r12 (argument), rbx, rbp, return address, pad.
-  auto* top = reinterpret_cast<uint64_t*>(mapping_ + kStackGuardBytes + kFiberStackBytes);
-  uint64_t* frame = top - 10;
+  auto *top = reinterpret_cast<uint64_t *>(mapping_ + kStackGuardBytes + kFiberStackBytes);
+  uint64_t *frame = top - 10;
   memset(frame, 0, 10 * sizeof(uint64_t));
   uint32_t mxcsr;
   uint16_t x87;
@@ -88,6 +88,8 @@ void Fiber::release() {
   sp_ = nullptr;
 }
 
-void Fiber::enter(Fiber& from) { prismem_fiber_switch(&from.sp_, sp_); }
+void Fiber::enter(Fiber &from) {
+  prismem_fiber_switch(&from.sp_, sp_);
+}
 
 }  // namespace prismem

@@ -14,18 +14,18 @@ class Fiber {
  public:
   Fiber() = default;
   ~Fiber() { release(); }
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
+  Fiber(const Fiber &) = delete;
+  Fiber &operator=(const Fiber &) = delete;
 
   /** Prepare a fiber that runs `entry(arg)` when first entered; entry must never return. False: no memory. */
-  bool create(void (*entry)(void*), void* arg);
+  bool create(void (*entry)(void *), void *arg);
   void release();
   /** Save the running context in `from` and continue this one. */
-  void enter(Fiber& from);
+  void enter(Fiber &from);
 
  private:
-  void* sp_ = nullptr;
-  char* mapping_ = nullptr;
+  void *sp_ = nullptr;
+  char *mapping_ = nullptr;
 };
 
 }  // namespace prismem

@@ -12,17 +12,25 @@ using namespace prismem;
 #define CALLER reinterpret_cast<uint64_t>(__builtin_return_address(0))
 #define ADDRESS(p) reinterpret_cast<uint64_t>(p)
 
-#define PLAIN_HOOKS(N)                                                                  \
-  PRISMEM_EXPORT void __tsan_read##N(void* p) { hook_load<N>(ADDRESS(p), CALLER); }     \
-  PRISMEM_EXPORT void __tsan_write##N(void* p) { hook_store<N>(ADDRESS(p), CALLER); }
+#define PLAIN_HOOKS(N)                           \
+  PRISMEM_EXPORT void __tsan_read##N(void *p) {  \
+    hook_load<N>(ADDRESS(p), CALLER);            \
+  }                                              \
+  PRISMEM_EXPORT void __tsan_write##N(void *p) { \
+    hook_store<N>(ADDRESS(p), CALLER);           \
+  }
 PLAIN_HOOKS(1)
 PLAIN_HOOKS(2)
 PLAIN_HOOKS(4)
 PLAIN_HOOKS(8)
 
-#define WIDE_HOOKS(NAME, BYTES)                                                                        \
-  PRISMEM_EXPORT void __tsan_##NAME##read##BYTES(void* p) { slow_load(ADDRESS(p), BYTES, CALLER, true); } \
-  PRISMEM_EXPORT void __tsan_##NAME##write##BYTES(void* p) { slow_store(ADDRESS(p), BYTES, CALLER); }
+#define WIDE_HOOKS(NAME, BYTES)                              \
+  PRISMEM_EXPORT void __tsan_##NAME##read##BYTES(void *p) {  \
+    slow_load(ADDRESS(p), BYTES, CALLER, true);              \
+  }                                                          \
+  PRISMEM_EXPORT void __tsan_##NAME##write##BYTES(void *p) { \
+    slow_store(ADDRESS(p), BYTES, CALLER);                   \
+  }
 // 16-byte moves and everything called unaligned may straddle lines.
 WIDE_HOOKS(, 16)
 WIDE_HOOKS(unaligned_, 2)
@@ -56,35 +64,61 @@ static void volatile_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   sync_release(*g_machine->current, address, false, 0);
 }
 
-#define VOLATILE_HOOKS(BYTES)                                                                               \
-  PRISMEM_EXPORT void __tsan_volatile_read##BYTES(void* p) { volatile_load(ADDRESS(p), BYTES, CALLER); }     \
-  PRISMEM_EXPORT void __tsan_volatile_write##BYTES(void* p) { volatile_store(ADDRESS(p), BYTES, CALLER); }   \
-  PRISMEM_EXPORT void __tsan_unaligned_volatile_read##BYTES(void* p) { volatile_load(ADDRESS(p), BYTES, CALLER); } \
-  PRISMEM_EXPORT void __tsan_unaligned_volatile_write##BYTES(void* p) { volatile_store(ADDRESS(p), BYTES, CALLER); }
+#define VOLATILE_HOOKS(BYTES)                                           \
+  PRISMEM_EXPORT void __tsan_volatile_read##BYTES(void *p) {            \
+    volatile_load(ADDRESS(p), BYTES, CALLER);                           \
+  }                                                                     \
+  PRISMEM_EXPORT void __tsan_volatile_write##BYTES(void *p) {           \
+    volatile_store(ADDRESS(p), BYTES, CALLER);                          \
+  }                                                                     \
+  PRISMEM_EXPORT void __tsan_unaligned_volatile_read##BYTES(void *p) {  \
+    volatile_load(ADDRESS(p), BYTES, CALLER);                           \
+  }                                                                     \
+  PRISMEM_EXPORT void __tsan_unaligned_volatile_write##BYTES(void *p) { \
+    volatile_store(ADDRESS(p), BYTES, CALLER);                          \
+  }
 VOLATILE_HOOKS(1)
 VOLATILE_HOOKS(2)
 VOLATILE_HOOKS(4)
 VOLATILE_HOOKS(8)
 VOLATILE_HOOKS(16)
 
-PRISMEM_EXPORT void __tsan_read_range(void* p, unsigned long bytes) { slow_load(ADDRESS(p), bytes, CALLER, true); }
-PRISMEM_EXPORT void __tsan_write_range(void* p, unsigned long bytes) { slow_store(ADDRESS(p), bytes, CALLER); }
-PRISMEM_EXPORT void __tsan_vptr_update(void** p, void*) { hook_store<8>(ADDRESS(p), CALLER); }
-PRISMEM_EXPORT void __tsan_vptr_read(void** p) { hook_load<8>(ADDRESS(p), CALLER); }
-PRISMEM_EXPORT void __tsan_func_entry(void*) {}
+PRISMEM_EXPORT void __tsan_read_range(void *p, unsigned long bytes) {
+  slow_load(ADDRESS(p), bytes, CALLER, true);
+}
+PRISMEM_EXPORT void __tsan_write_range(void *p, unsigned long bytes) {
+  slow_store(ADDRESS(p), bytes, CALLER);
+}
+PRISMEM_EXPORT void __tsan_vptr_update(void **p, void *) {
+  hook_store<8>(ADDRESS(p), CALLER);
+}
+PRISMEM_EXPORT void __tsan_vptr_read(void **p) {
+  hook_load<8>(ADDRESS(p), CALLER);
+}
+PRISMEM_EXPORT void __tsan_func_entry(void *) {}
 PRISMEM_EXPORT void __tsan_func_exit(void) {}
 PRISMEM_EXPORT void __tsan_init(void) {}
 
-PRISMEM_EXPORT void prismem_hook_clflush(const void* p) { issue_flush(PendingKind::kFlush, ADDRESS(p), CALLER); }
-PRISMEM_EXPORT void prismem_hook_clflushopt(const void* p) { issue_flush(PendingKind::kFlushOpt, ADDRESS(p), CALLER); }
-PRISMEM_EXPORT void prismem_hook_clwb(const void* p) { issue_flush(PendingKind::kWriteBack, ADDRESS(p), CALLER); }
-PRISMEM_EXPORT void prismem_hook_sfence(void) { issue_store_fence(); }
-PRISMEM_EXPORT void prismem_hook_lfence(void) { g_fast.store_armed = 0; }
+PRISMEM_EXPORT void prismem_hook_clflush(const void *p) {
+  issue_flush(PendingKind::kFlush, ADDRESS(p), CALLER);
+}
+PRISMEM_EXPORT void prismem_hook_clflushopt(const void *p) {
+  issue_flush(PendingKind::kFlushOpt, ADDRESS(p), CALLER);
+}
+PRISMEM_EXPORT void prismem_hook_clwb(const void *p) {
+  issue_flush(PendingKind::kWriteBack, ADDRESS(p), CALLER);
+}
+PRISMEM_EXPORT void prismem_hook_sfence(void) {
+  issue_store_fence();
+}
+PRISMEM_EXPORT void prismem_hook_lfence(void) {
+  g_fast.store_armed = 0;
+}
 
 PRISMEM_EXPORT void prismem_hook_mfence(void) {
   if (g_fast.view_bytes == 0) return;
   g_fast.store_armed = 0;
-  Thread& thread = *g_machine->current;
+  Thread &thread = *g_machine->current;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
   drain_all(thread);
@@ -94,15 +128,15 @@ PRISMEM_EXPORT void prismem_hook_pause(void) {
   if (g_fast.view_bytes != 0) poll_once();
 }
 
-PRISMEM_EXPORT void prismem_hook_prefetch(const void* p) {
+PRISMEM_EXPORT void prismem_hook_prefetch(const void *p) {
   if (!in_view(ADDRESS(p))) return;
-  Host& host = g_machine->hosts[g_machine->current->host];
+  Host &host = g_machine->hosts[g_machine->current->host];
   const uint64_t line = (ADDRESS(p) - g_fast.view) >> kLineShift;
   note_use(host, line);
   prefetch_line(host, line);
 }
 
-PRISMEM_EXPORT void prismem_hook_stream(void* p, const void* data, unsigned long bytes) {
+PRISMEM_EXPORT void prismem_hook_stream(void *p, const void *data, unsigned long bytes) {
   if (in_view(ADDRESS(p))) {
     issue_stream(ADDRESS(p), data, static_cast<uint32_t>(bytes), CALLER);
     return;
@@ -111,7 +145,7 @@ PRISMEM_EXPORT void prismem_hook_stream(void* p, const void* data, unsigned long
   memcpy(p, data, bytes);
 }
 
-PRISMEM_EXPORT void prismem_hook_movdir64b(void* p, const void* source) {
+PRISMEM_EXPORT void prismem_hook_movdir64b(void *p, const void *source) {
   alignas(64) uint8_t line[kLineBytes];
   if (in_view(ADDRESS(source))) slow_load(ADDRESS(source), kLineBytes, CALLER, true);
   g_fast.store_armed = 0;
@@ -130,4 +164,6 @@ PRISMEM_EXPORT void prismem_hook_movdir64b(void* p, const void* source) {
   memcpy(p, line, kLineBytes);
 }
 
-PRISMEM_EXPORT unsigned long long prismem_hook_rdtsc(void) { return g_machine == nullptr ? 0 : now_ns(); }
+PRISMEM_EXPORT unsigned long long prismem_hook_rdtsc(void) {
+  return g_machine == nullptr ? 0 : now_ns();
+}

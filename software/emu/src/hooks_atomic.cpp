@@ -15,15 +15,19 @@ namespace {
 // Memory orders as __tsan_atomic* passes them.
 enum Order { kRelaxed = 0, kConsume = 1, kAcquire = 2, kRelease = 3, kAcqRel = 4, kSeqCst = 5 };
 
-bool acquires(int order) { return order == kConsume || order == kAcquire || order >= kAcqRel; }
-bool releases(int order) { return order >= kRelease; }
+bool acquires(int order) {
+  return order == kConsume || order == kAcquire || order >= kAcqRel;
+}
+bool releases(int order) {
+  return order >= kRelease;
+}
 
 uint64_t version_at(uint64_t address) {
   return detecting() && in_view(address) ? g_fast.meta[(address - g_fast.view) >> 3].version() : 0;
 }
 
 template <typename T>
-T atomic_load(T* p, int order, uint64_t pc) {
+T atomic_load(T *p, int order, uint64_t pc) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   if (g_fast.view_bytes == 0) return __atomic_load_n(p, __ATOMIC_SEQ_CST);
   if (in_any_view(address)) {
@@ -38,13 +42,13 @@ T atomic_load(T* p, int order, uint64_t pc) {
 }
 
 template <typename T>
-void atomic_store(T* p, T value, int order, uint64_t pc) {
+void atomic_store(T *p, T value, int order, uint64_t pc) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   if (g_fast.view_bytes == 0) {
     __atomic_store_n(p, value, __ATOMIC_SEQ_CST);
     return;
   }
-  Thread& thread = *g_machine->current;
+  Thread &thread = *g_machine->current;
   if (order == kSeqCst) drain_all(thread);
   if (in_any_view(address)) {
     slow_store(address, sizeof(T), pc);
@@ -63,9 +67,9 @@ void atomic_store(T* p, T value, int order, uint64_t pc) {
 
 /** Read-modify-write; `apply` gives the new value, or false to leave the old one. Returns the old value. */
 template <typename T, typename Apply>
-T locked(T* p, int order, uint64_t pc, Apply apply) {
+T locked(T *p, int order, uint64_t pc, Apply apply) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
-  Thread& thread = *g_machine->current;
+  Thread &thread = *g_machine->current;
   g_fast.store_armed = 0;
   drain_all(thread);
   const bool pool = in_any_view(address);
@@ -104,23 +108,23 @@ T locked(T* p, int order, uint64_t pc, Apply apply) {
 
 #define CALLER reinterpret_cast<uint64_t>(__builtin_return_address(0))
 
-#define RMW(BITS, T, NAME, EXPRESSION, NATIVE)                                                         \
-  PRISMEM_EXPORT T __tsan_atomic##BITS##_##NAME(volatile T* p, T operand, int order) {                 \
-    if (g_fast.view_bytes == 0) return NATIVE(const_cast<T*>(p), operand, __ATOMIC_SEQ_CST);           \
-    return locked<T>(const_cast<T*>(p), order, CALLER, [&](T old, T& next) {                           \
-      next = static_cast<T>(EXPRESSION);                                                               \
-      (void)old;                                                                                       \
-      return true;                                                                                     \
-    });                                                                                                \
+#define RMW(BITS, T, NAME, EXPRESSION, NATIVE)                                                \
+  PRISMEM_EXPORT T __tsan_atomic##BITS##_##NAME(volatile T *p, T operand, int order) {        \
+    if (g_fast.view_bytes == 0) return NATIVE(const_cast<T *>(p), operand, __ATOMIC_SEQ_CST); \
+    return locked<T>(const_cast<T *>(p), order, CALLER, [&](T old, T &next) {                 \
+      next = static_cast<T>(EXPRESSION);                                                      \
+      (void)old;                                                                              \
+      return true;                                                                            \
+    });                                                                                       \
   }
 
 template <typename T>
-static bool compare_exchange(T* p, T* expected, T desired, int order, uint64_t pc) {
+static bool compare_exchange(T *p, T *expected, T desired, int order, uint64_t pc) {
   if (g_fast.view_bytes == 0) {
     return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   bool success = false;
-  const T old = locked<T>(p, order, pc, [&](T value, T& next) {
+  const T old = locked<T>(p, order, pc, [&](T value, T &next) {
     success = value == *expected;
     next = desired;
     return success;
@@ -129,32 +133,31 @@ static bool compare_exchange(T* p, T* expected, T desired, int order, uint64_t p
   return success;
 }
 
-#define ATOMICS(BITS, T)                                                                                         \
-  PRISMEM_EXPORT T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                  \
-    return atomic_load<T>(const_cast<T*>(p), order, CALLER);                                                     \
-  }                                                                                                              \
-  PRISMEM_EXPORT void __tsan_atomic##BITS##_store(volatile T* p, T value, int order) {                           \
-    atomic_store<T>(const_cast<T*>(p), value, order, CALLER);                                                    \
-  }                                                                                                              \
-  RMW(BITS, T, exchange, operand, __atomic_exchange_n)                                                           \
-  RMW(BITS, T, fetch_add, old + operand, __atomic_fetch_add)                                                     \
-  RMW(BITS, T, fetch_sub, old - operand, __atomic_fetch_sub)                                                     \
-  RMW(BITS, T, fetch_and, old & operand, __atomic_fetch_and)                                                     \
-  RMW(BITS, T, fetch_or, old | operand, __atomic_fetch_or)                                                       \
-  RMW(BITS, T, fetch_xor, old ^ operand, __atomic_fetch_xor)                                                     \
-  RMW(BITS, T, fetch_nand, ~(old & operand), __atomic_fetch_nand)                                                \
-  PRISMEM_EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T desired,        \
-                                                                   int order, int) {                             \
-    return compare_exchange<T>(const_cast<T*>(p), expected, desired, order, CALLER);                             \
-  }                                                                                                              \
-  PRISMEM_EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T desired,          \
-                                                                 int order, int) {                               \
-    return compare_exchange<T>(const_cast<T*>(p), expected, desired, order, CALLER);                             \
-  }                                                                                                              \
-  PRISMEM_EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T expected, T desired, int order,   \
-                                                              int) {                                             \
-    compare_exchange<T>(const_cast<T*>(p), &expected, desired, order, CALLER);                                   \
-    return expected;                                                                                             \
+#define ATOMICS(BITS, T)                                                                                              \
+  PRISMEM_EXPORT T __tsan_atomic##BITS##_load(const volatile T *p, int order) {                                       \
+    return atomic_load<T>(const_cast<T *>(p), order, CALLER);                                                         \
+  }                                                                                                                   \
+  PRISMEM_EXPORT void __tsan_atomic##BITS##_store(volatile T *p, T value, int order) {                                \
+    atomic_store<T>(const_cast<T *>(p), value, order, CALLER);                                                        \
+  }                                                                                                                   \
+  RMW(BITS, T, exchange, operand, __atomic_exchange_n)                                                                \
+  RMW(BITS, T, fetch_add, old + operand, __atomic_fetch_add)                                                          \
+  RMW(BITS, T, fetch_sub, old - operand, __atomic_fetch_sub)                                                          \
+  RMW(BITS, T, fetch_and, old &operand, __atomic_fetch_and)                                                           \
+  RMW(BITS, T, fetch_or, old | operand, __atomic_fetch_or)                                                            \
+  RMW(BITS, T, fetch_xor, old ^ operand, __atomic_fetch_xor)                                                          \
+  RMW(BITS, T, fetch_nand, ~(old & operand), __atomic_fetch_nand)                                                     \
+  PRISMEM_EXPORT int __tsan_atomic##BITS##_compare_exchange_strong(volatile T *p, T *expected, T desired, int order,  \
+                                                                   int) {                                             \
+    return compare_exchange<T>(const_cast<T *>(p), expected, desired, order, CALLER);                                 \
+  }                                                                                                                   \
+  PRISMEM_EXPORT int __tsan_atomic##BITS##_compare_exchange_weak(volatile T *p, T *expected, T desired, int order,    \
+                                                                 int) {                                               \
+    return compare_exchange<T>(const_cast<T *>(p), expected, desired, order, CALLER);                                 \
+  }                                                                                                                   \
+  PRISMEM_EXPORT T __tsan_atomic##BITS##_compare_exchange_val(volatile T *p, T expected, T desired, int order, int) { \
+    compare_exchange<T>(const_cast<T *>(p), &expected, desired, order, CALLER);                                       \
+    return expected;                                                                                                  \
   }
 ATOMICS(8, uint8_t)
 ATOMICS(16, uint16_t)
@@ -165,7 +168,7 @@ ATOMICS(128, uint128_t)
 
 PRISMEM_EXPORT void __tsan_atomic_thread_fence(int order) {
   if (g_fast.view_bytes == 0) return;
-  Thread& thread = *g_machine->current;
+  Thread &thread = *g_machine->current;
   if (acquires(order)) sync_acquire_fence(thread);
   if (order == kSeqCst) prismem_hook_mfence();
   if (releases(order)) sync_release_fence(thread);

@@ -16,11 +16,15 @@ using namespace prismem;
 namespace {
 
 /** Bytes from here to the end of the line. */
-size_t to_line_end(uint64_t address) { return kLineBytes - (address & (kLineBytes - 1)); }
+size_t to_line_end(uint64_t address) {
+  return kLineBytes - (address & (kLineBytes - 1));
+}
 
-bool in_pool(const void* p) { return UNLIKELY(in_any_view(ADDRESS(p))); }
+bool in_pool(const void *p) {
+  return UNLIKELY(in_any_view(ADDRESS(p)));
+}
 
-void copy_piece(uint8_t* to, const uint8_t* from, size_t bytes, uint64_t pc) {
+void copy_piece(uint8_t *to, const uint8_t *from, size_t bytes, uint64_t pc) {
   uint8_t piece[kLineBytes];
   if (in_pool(from)) slow_load(ADDRESS(from), bytes, pc, true);
   memcpy(piece, from, bytes);
@@ -29,9 +33,9 @@ void copy_piece(uint8_t* to, const uint8_t* from, size_t bytes, uint64_t pc) {
   g_fast.store_armed = 0;
 }
 
-void copy_forward(void* to, const void* from, size_t bytes, uint64_t pc) {
-  auto* d = static_cast<uint8_t*>(to);
-  const auto* s = static_cast<const uint8_t*>(from);
+void copy_forward(void *to, const void *from, size_t bytes, uint64_t pc) {
+  auto *d = static_cast<uint8_t *>(to);
+  const auto *s = static_cast<const uint8_t *>(from);
   while (bytes != 0) {
     size_t piece = bytes;
     if (in_pool(d)) piece = std::min(piece, to_line_end(ADDRESS(d)));
@@ -44,9 +48,9 @@ void copy_forward(void* to, const void* from, size_t bytes, uint64_t pc) {
   }
 }
 
-void copy_backward(void* to, const void* from, size_t bytes, uint64_t pc) {
-  auto* d = static_cast<uint8_t*>(to) + bytes;
-  const auto* s = static_cast<const uint8_t*>(from) + bytes;
+void copy_backward(void *to, const void *from, size_t bytes, uint64_t pc) {
+  auto *d = static_cast<uint8_t *>(to) + bytes;
+  const auto *s = static_cast<const uint8_t *>(from) + bytes;
   while (bytes != 0) {
     size_t piece = std::min<size_t>(bytes, kLineBytes);
     if (in_pool(d - 1)) piece = std::min(piece, static_cast<size_t>((ADDRESS(d) - 1) & (kLineBytes - 1)) + 1);
@@ -59,12 +63,12 @@ void copy_backward(void* to, const void* from, size_t bytes, uint64_t pc) {
 }
 
 /** Load one byte through the cache. */
-uint8_t byte_at(const char* p, uint64_t pc) {
+uint8_t byte_at(const char *p, uint64_t pc) {
   if (in_pool(p)) hook_load<1>(ADDRESS(p), pc);
   return static_cast<uint8_t>(*p);
 }
 
-void* wrapped_move(void* to, const void* from, size_t bytes, uint64_t pc) {
+void *wrapped_move(void *to, const void *from, size_t bytes, uint64_t pc) {
   if (!in_pool(to) && !in_pool(from)) return memmove(to, from, bytes);
   if (ADDRESS(to) - ADDRESS(from) < bytes) {
     copy_backward(to, from, bytes, pc);
@@ -74,9 +78,9 @@ void* wrapped_move(void* to, const void* from, size_t bytes, uint64_t pc) {
   return to;
 }
 
-void* wrapped_set(void* to, int value, size_t bytes, uint64_t pc) {
+void *wrapped_set(void *to, int value, size_t bytes, uint64_t pc) {
   if (!in_pool(to)) return memset(to, value, bytes);
-  auto* d = static_cast<uint8_t*>(to);
+  auto *d = static_cast<uint8_t *>(to);
   while (bytes != 0) {
     const size_t piece = std::min(bytes, to_line_end(ADDRESS(d)));
     slow_store(ADDRESS(d), piece, pc);
@@ -88,13 +92,13 @@ void* wrapped_set(void* to, int value, size_t bytes, uint64_t pc) {
   return to;
 }
 
-size_t length_of(const char* s, size_t max, uint64_t pc) {
+size_t length_of(const char *s, size_t max, uint64_t pc) {
   size_t n = 0;
   while (n < max && byte_at(s + n, pc) != 0) ++n;
   return n;
 }
 
-int compare(const char* a, const char* b, size_t max, bool stop_at_zero, uint64_t pc) {
+int compare(const char *a, const char *b, size_t max, bool stop_at_zero, uint64_t pc) {
   for (size_t i = 0; i < max; ++i) {
     const int x = byte_at(a + i, pc);
     const int y = byte_at(b + i, pc);
@@ -106,27 +110,43 @@ int compare(const char* a, const char* b, size_t max, bool stop_at_zero, uint64_
 
 }  // namespace
 
-PRISMEM_EXPORT void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
+PRISMEM_EXPORT void *__wrap_memcpy(void *to, const void *from, size_t bytes) {
   if (!in_pool(to) && !in_pool(from)) return memcpy(to, from, bytes);
   copy_forward(to, from, bytes, CALLER);
   return to;
 }
 
-PRISMEM_EXPORT void* __wrap_memmove(void* to, const void* from, size_t bytes) { return wrapped_move(to, from, bytes, CALLER); }
-PRISMEM_EXPORT void* __wrap_memset(void* to, int value, size_t bytes) { return wrapped_set(to, value, bytes, CALLER); }
+PRISMEM_EXPORT void *__wrap_memmove(void *to, const void *from, size_t bytes) {
+  return wrapped_move(to, from, bytes, CALLER);
+}
+PRISMEM_EXPORT void *__wrap_memset(void *to, int value, size_t bytes) {
+  return wrapped_set(to, value, bytes, CALLER);
+}
 // The checked forms that -D_FORTIFY_SOURCE uses.
-PRISMEM_EXPORT void* __wrap___memcpy_chk(void* to, const void* from, size_t bytes, size_t) { return wrapped_move(to, from, bytes, CALLER); }
-PRISMEM_EXPORT void* __wrap___memmove_chk(void* to, const void* from, size_t bytes, size_t) { return wrapped_move(to, from, bytes, CALLER); }
-PRISMEM_EXPORT void* __wrap___memset_chk(void* to, int value, size_t bytes, size_t) { return wrapped_set(to, value, bytes, CALLER); }
+PRISMEM_EXPORT void *__wrap___memcpy_chk(void *to, const void *from, size_t bytes, size_t) {
+  return wrapped_move(to, from, bytes, CALLER);
+}
+PRISMEM_EXPORT void *__wrap___memmove_chk(void *to, const void *from, size_t bytes, size_t) {
+  return wrapped_move(to, from, bytes, CALLER);
+}
+PRISMEM_EXPORT void *__wrap___memset_chk(void *to, int value, size_t bytes, size_t) {
+  return wrapped_set(to, value, bytes, CALLER);
+}
 // Names that newer compilers emit instead of the plain ones.
-PRISMEM_EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) { return wrapped_move(to, from, bytes, CALLER); }
-PRISMEM_EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) { return wrapped_move(to, from, bytes, CALLER); }
-PRISMEM_EXPORT void* __tsan_memset(void* to, int value, size_t bytes) { return wrapped_set(to, value, bytes, CALLER); }
+PRISMEM_EXPORT void *__tsan_memcpy(void *to, const void *from, size_t bytes) {
+  return wrapped_move(to, from, bytes, CALLER);
+}
+PRISMEM_EXPORT void *__tsan_memmove(void *to, const void *from, size_t bytes) {
+  return wrapped_move(to, from, bytes, CALLER);
+}
+PRISMEM_EXPORT void *__tsan_memset(void *to, int value, size_t bytes) {
+  return wrapped_set(to, value, bytes, CALLER);
+}
 
-PRISMEM_EXPORT int __wrap_memcmp(const void* a, const void* b, size_t bytes) {
+PRISMEM_EXPORT int __wrap_memcmp(const void *a, const void *b, size_t bytes) {
   if (!in_pool(a) && !in_pool(b)) return memcmp(a, b, bytes);
-  const char* x = static_cast<const char*>(a);
-  const char* y = static_cast<const char*>(b);
+  const char *x = static_cast<const char *>(a);
+  const char *y = static_cast<const char *>(b);
   while (bytes != 0) {
     size_t piece = std::min<size_t>(bytes, kLineBytes);
     if (in_pool(x)) piece = std::min(piece, to_line_end(ADDRESS(x)));
@@ -144,33 +164,37 @@ PRISMEM_EXPORT int __wrap_memcmp(const void* a, const void* b, size_t bytes) {
   return 0;
 }
 
-PRISMEM_EXPORT void* __wrap_memchr(const void* s, int value, size_t bytes) {
-  if (!in_pool(s)) return const_cast<void*>(memchr(s, value, bytes));
-  const char* p = static_cast<const char*>(s);
+PRISMEM_EXPORT void *__wrap_memchr(const void *s, int value, size_t bytes) {
+  if (!in_pool(s)) return const_cast<void *>(memchr(s, value, bytes));
+  const char *p = static_cast<const char *>(s);
   for (size_t i = 0; i < bytes; ++i) {
-    if (byte_at(p + i, CALLER) == static_cast<uint8_t>(value)) return const_cast<char*>(p + i);
+    if (byte_at(p + i, CALLER) == static_cast<uint8_t>(value)) return const_cast<char *>(p + i);
   }
   return nullptr;
 }
 
-PRISMEM_EXPORT size_t __wrap_strlen(const char* s) { return in_pool(s) ? length_of(s, SIZE_MAX, CALLER) : strlen(s); }
-PRISMEM_EXPORT size_t __wrap_strnlen(const char* s, size_t max) { return in_pool(s) ? length_of(s, max, CALLER) : strnlen(s, max); }
+PRISMEM_EXPORT size_t __wrap_strlen(const char *s) {
+  return in_pool(s) ? length_of(s, SIZE_MAX, CALLER) : strlen(s);
+}
+PRISMEM_EXPORT size_t __wrap_strnlen(const char *s, size_t max) {
+  return in_pool(s) ? length_of(s, max, CALLER) : strnlen(s, max);
+}
 
-PRISMEM_EXPORT int __wrap_strcmp(const char* a, const char* b) {
+PRISMEM_EXPORT int __wrap_strcmp(const char *a, const char *b) {
   return in_pool(a) || in_pool(b) ? compare(a, b, SIZE_MAX, true, CALLER) : strcmp(a, b);
 }
 
-PRISMEM_EXPORT int __wrap_strncmp(const char* a, const char* b, size_t max) {
+PRISMEM_EXPORT int __wrap_strncmp(const char *a, const char *b, size_t max) {
   return in_pool(a) || in_pool(b) ? compare(a, b, max, true, CALLER) : strncmp(a, b, max);
 }
 
-PRISMEM_EXPORT char* __wrap_strcpy(char* to, const char* from) {
+PRISMEM_EXPORT char *__wrap_strcpy(char *to, const char *from) {
   if (!in_pool(to) && !in_pool(from)) return strcpy(to, from);
   copy_forward(to, from, length_of(from, SIZE_MAX, CALLER) + 1, CALLER);
   return to;
 }
 
-PRISMEM_EXPORT char* __wrap_strncpy(char* to, const char* from, size_t max) {
+PRISMEM_EXPORT char *__wrap_strncpy(char *to, const char *from, size_t max) {
   if (!in_pool(to) && !in_pool(from)) return strncpy(to, from, max);
   const size_t n = length_of(from, max, CALLER);
   copy_forward(to, from, n, CALLER);

@@ -28,10 +28,14 @@ constexpr int kPoolDescriptor = 0x50000000;
 /** Process numbers of the hosts' programs. */
 constexpr int kFirstProcess = 1000;
 
-bool emulated() { return g_fast.view_bytes != 0; }
-bool is_pool_descriptor(int fd) { return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX); }
+bool emulated() {
+  return g_fast.view_bytes != 0;
+}
+bool is_pool_descriptor(int fd) {
+  return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX);
+}
 
-bool is_pool_path(const char* path) {
+bool is_pool_path(const char *path) {
   const size_t n = strlen(EMU_POOL_PATH);
   return emulated() && path != nullptr && strncmp(path, EMU_POOL_PATH, n) == 0 && (path[n] == 0 || path[n] == '/');
 }
@@ -41,11 +45,15 @@ int fail(int error) {
   return -1;
 }
 
-int pool_descriptor() { return kPoolDescriptor + static_cast<int>(g_machine->current->host); }
+int pool_descriptor() {
+  return kPoolDescriptor + static_cast<int>(g_machine->current->host);
+}
 
-int open_call(const char* path, int flags, mode_t mode) { return is_pool_path(path) ? pool_descriptor() : open(path, flags, mode); }
+int open_call(const char *path, int flags, mode_t mode) {
+  return is_pool_path(path) ? pool_descriptor() : open(path, flags, mode);
+}
 
-int stat_pool(struct stat* st) {
+int stat_pool(struct stat *st) {
   memset(st, 0, sizeof *st);
   st->st_mode = S_IFREG | 0600;
   st->st_nlink = 1;
@@ -55,10 +63,11 @@ int stat_pool(struct stat* st) {
   return 0;
 }
 
-void* mmap_call(void* hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
+void *mmap_call(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
   if (!is_pool_descriptor(fd)) return mmap(hint, bytes, prot, flags, fd, offset);
   const uint64_t pool = g_machine->cfg.pool_bytes;
-  const bool fits = offset >= 0 && static_cast<uint64_t>(offset) <= pool && bytes <= pool - static_cast<uint64_t>(offset);
+  const bool fits =
+      offset >= 0 && static_cast<uint64_t>(offset) <= pool && bytes <= pool - static_cast<uint64_t>(offset);
   if (bytes == 0 || !fits || offset % 4096 != 0 || (flags & MAP_FIXED) || (flags & MAP_TYPE) == MAP_PRIVATE) {
     errno = EINVAL;
     return MAP_FAILED;
@@ -66,16 +75,16 @@ void* mmap_call(void* hint, size_t bytes, int prot, int flags, int fd, off_t off
   return g_machine->hosts[static_cast<size_t>(fd - kPoolDescriptor)].view + offset;
 }
 
-void to_timespec(uint64_t ns, struct timespec* ts) {
+void to_timespec(uint64_t ns, struct timespec *ts) {
   ts->tv_sec = static_cast<time_t>(ns / 1000000000ull);
   ts->tv_nsec = static_cast<long>(ns % 1000000000ull);
 }
 
-uint64_t to_ns(const struct timespec* ts) {
+uint64_t to_ns(const struct timespec *ts) {
   return static_cast<uint64_t>(ts->tv_sec) * 1000000000ull + static_cast<uint64_t>(ts->tv_nsec);
 }
 
-void ended_by(const char* what) {
+void ended_by(const char *what) {
   Fault fault = fault_here("thread", kNever, reinterpret_cast<uint64_t>(__builtin_return_address(0)));
   fault.message = std::string(what);
   raise_fault(std::move(fault));
@@ -84,7 +93,7 @@ void ended_by(const char* what) {
 
 }  // namespace
 
-PRISMEM_EXPORT int __wrap_open(const char* path, int flags, ...) {
+PRISMEM_EXPORT int __wrap_open(const char *path, int flags, ...) {
   va_list args;
   va_start(args, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(args, mode_t) : 0;
@@ -92,7 +101,7 @@ PRISMEM_EXPORT int __wrap_open(const char* path, int flags, ...) {
   return open_call(path, flags, mode);
 }
 
-PRISMEM_EXPORT int __wrap_open64(const char* path, int flags, ...) {
+PRISMEM_EXPORT int __wrap_open64(const char *path, int flags, ...) {
   va_list args;
   va_start(args, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(args, mode_t) : 0;
@@ -100,7 +109,7 @@ PRISMEM_EXPORT int __wrap_open64(const char* path, int flags, ...) {
   return open_call(path, flags, mode);
 }
 
-PRISMEM_EXPORT int __wrap_openat(int dir, const char* path, int flags, ...) {
+PRISMEM_EXPORT int __wrap_openat(int dir, const char *path, int flags, ...) {
   va_list args;
   va_start(args, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(args, mode_t) : 0;
@@ -108,14 +117,24 @@ PRISMEM_EXPORT int __wrap_openat(int dir, const char* path, int flags, ...) {
   return is_pool_path(path) ? pool_descriptor() : openat(dir, path, flags, mode);
 }
 
-PRISMEM_EXPORT int __wrap_close(int fd) { return is_pool_descriptor(fd) ? 0 : close(fd); }
-PRISMEM_EXPORT int __wrap_fstat(int fd, struct stat* st) { return is_pool_descriptor(fd) ? stat_pool(st) : fstat(fd, st); }
-PRISMEM_EXPORT int __wrap_fstat64(int fd, struct stat* st) { return is_pool_descriptor(fd) ? stat_pool(st) : fstat(fd, st); }
-PRISMEM_EXPORT int __wrap_stat(const char* path, struct stat* st) { return is_pool_path(path) ? stat_pool(st) : stat(path, st); }
+PRISMEM_EXPORT int __wrap_close(int fd) {
+  return is_pool_descriptor(fd) ? 0 : close(fd);
+}
+PRISMEM_EXPORT int __wrap_fstat(int fd, struct stat *st) {
+  return is_pool_descriptor(fd) ? stat_pool(st) : fstat(fd, st);
+}
+PRISMEM_EXPORT int __wrap_fstat64(int fd, struct stat *st) {
+  return is_pool_descriptor(fd) ? stat_pool(st) : fstat(fd, st);
+}
+PRISMEM_EXPORT int __wrap_stat(const char *path, struct stat *st) {
+  return is_pool_path(path) ? stat_pool(st) : stat(path, st);
+}
 PRISMEM_EXPORT int __wrap_flock(int fd, int operation) {
   return is_pool_descriptor(fd) ? 0 : flock(fd, operation);
 }
-PRISMEM_EXPORT int __wrap_fsync(int fd) { return is_pool_descriptor(fd) ? 0 : fsync(fd); }
+PRISMEM_EXPORT int __wrap_fsync(int fd) {
+  return is_pool_descriptor(fd) ? 0 : fsync(fd);
+}
 
 PRISMEM_EXPORT int __wrap_ftruncate(int fd, off_t bytes) {
   if (!is_pool_descriptor(fd)) return ftruncate(fd, bytes);
@@ -124,36 +143,39 @@ PRISMEM_EXPORT int __wrap_ftruncate(int fd, off_t bytes) {
 
 PRISMEM_EXPORT int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
   if (!is_pool_descriptor(fd)) return posix_fallocate(fd, offset, bytes);
-  return offset < 0 || bytes < 0 || static_cast<uint64_t>(offset) + static_cast<uint64_t>(bytes) > g_machine->cfg.pool_bytes ? EFBIG : 0;
+  return offset < 0 || bytes < 0 ||
+                 static_cast<uint64_t>(offset) + static_cast<uint64_t>(bytes) > g_machine->cfg.pool_bytes
+             ? EFBIG
+             : 0;
 }
 
-PRISMEM_EXPORT void* __wrap_mmap(void* hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
+PRISMEM_EXPORT void *__wrap_mmap(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
   return mmap_call(hint, bytes, prot, flags, fd, offset);
 }
-PRISMEM_EXPORT void* __wrap_mmap64(void* hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
+PRISMEM_EXPORT void *__wrap_mmap64(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
   return mmap_call(hint, bytes, prot, flags, fd, offset);
 }
-PRISMEM_EXPORT int __wrap_munmap(void* p, size_t bytes) {
+PRISMEM_EXPORT int __wrap_munmap(void *p, size_t bytes) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : munmap(p, bytes);
 }
-PRISMEM_EXPORT int __wrap_msync(void* p, size_t bytes, int flags) {
+PRISMEM_EXPORT int __wrap_msync(void *p, size_t bytes, int flags) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : msync(p, bytes, flags);
 }
-PRISMEM_EXPORT int __wrap_madvise(void* p, size_t bytes, int advice) {
+PRISMEM_EXPORT int __wrap_madvise(void *p, size_t bytes, int advice) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : madvise(p, bytes, advice);
 }
-PRISMEM_EXPORT int __wrap_mlock(const void* p, size_t bytes) {
+PRISMEM_EXPORT int __wrap_mlock(const void *p, size_t bytes) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : mlock(p, bytes);
 }
 
-PRISMEM_EXPORT int __wrap_clock_gettime(clockid_t id, struct timespec* ts) {
+PRISMEM_EXPORT int __wrap_clock_gettime(clockid_t id, struct timespec *ts) {
   if (!emulated()) return clock_gettime(id, ts);
   count_step();
   to_timespec(now_ns(), ts);
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_gettimeofday(struct timeval* tv, void* zone) {
+PRISMEM_EXPORT int __wrap_gettimeofday(struct timeval *tv, void *zone) {
   if (!emulated()) return gettimeofday(tv, zone);
   count_step();
   const uint64_t ns = now_ns();
@@ -162,20 +184,21 @@ PRISMEM_EXPORT int __wrap_gettimeofday(struct timeval* tv, void* zone) {
   return 0;
 }
 
-PRISMEM_EXPORT time_t __wrap_time(time_t* out) {
+PRISMEM_EXPORT time_t __wrap_time(time_t *out) {
   if (!emulated()) return time(out);
   const time_t seconds = static_cast<time_t>(now_ns() / 1000000000ull);
   if (out != nullptr) *out = seconds;
   return seconds;
 }
 
-PRISMEM_EXPORT int __wrap_nanosleep(const struct timespec* wanted, struct timespec* left) {
+PRISMEM_EXPORT int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left) {
   if (!emulated()) return nanosleep(wanted, left);
   emu_sleep_ns(to_ns(wanted));
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec* wanted, struct timespec* left) {
+PRISMEM_EXPORT int __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec *wanted,
+                                          struct timespec *left) {
   if (!emulated()) return clock_nanosleep(id, flags, wanted, left);
   const uint64_t ns = to_ns(wanted);
   if (!(flags & TIMER_ABSTIME)) {
@@ -207,12 +230,12 @@ PRISMEM_EXPORT pid_t __wrap_getpid(void) {
   return emulated() ? kFirstProcess + static_cast<pid_t>(g_machine->current->named_host) : getpid();
 }
 
-PRISMEM_EXPORT ssize_t __wrap_getrandom(void* buffer, size_t bytes, unsigned flags) {
+PRISMEM_EXPORT ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags) {
   if (!emulated()) return getrandom(buffer, bytes, flags);
   for (size_t i = 0; i < bytes; ++i) {
     const uint8_t value = static_cast<uint8_t>(g_machine->rng.below(256));
     if (in_view(reinterpret_cast<uint64_t>(buffer) + i)) return fail(EFAULT);
-    static_cast<uint8_t*>(buffer)[i] = value;
+    static_cast<uint8_t *>(buffer)[i] = value;
   }
   return static_cast<ssize_t>(bytes);
 }
@@ -227,7 +250,8 @@ PRISMEM_EXPORT void __wrap_exit(int status) {
   exit(status);
 }
 
-PRISMEM_EXPORT void __wrap___assert_fail(const char* expression, const char* file, unsigned line, const char* function) {
+PRISMEM_EXPORT void __wrap___assert_fail(const char *expression, const char *file, unsigned line,
+                                         const char *function) {
   if (emulated()) {
     ended_by(("assertion failed: " + std::string(expression) + " at " + file + ":" + std::to_string(line) + " (" +
               (function == nullptr ? "?" : function) + ")")

@@ -27,31 +27,41 @@ struct Condition {
 };
 
 struct Start {
-  void* (*fn)(void*);
-  void* arg;
-  void* result;
+  void *(*fn)(void *);
+  void *arg;
+  void *result;
 };
 
-std::unordered_map<const void*, Mutex> g_mutexes;
-std::unordered_map<const void*, Condition> g_conditions;
-std::unordered_map<int, Start*> g_starts;
+std::unordered_map<const void *, Mutex> g_mutexes;
+std::unordered_map<const void *, Condition> g_conditions;
+std::unordered_map<int, Start *> g_starts;
 
-bool emulated() { return g_fast.view_bytes != 0; }
-Thread& self() { return *g_machine->current; }
+bool emulated() {
+  return g_fast.view_bytes != 0;
+}
+Thread &self() {
+  return *g_machine->current;
+}
 
 /** pthread_t of an emulated thread: never a valid one of the system. */
-pthread_t handle_of(int tid) { return static_cast<pthread_t>(tid) + 1; }
-int tid_of(pthread_t handle) { return static_cast<int>(handle) - 1; }
-bool known_thread(int tid) { return tid >= 0 && static_cast<size_t>(tid) < g_machine->threads.size(); }
+pthread_t handle_of(int tid) {
+  return static_cast<pthread_t>(tid) + 1;
+}
+int tid_of(pthread_t handle) {
+  return static_cast<int>(handle) - 1;
+}
+bool known_thread(int tid) {
+  return tid >= 0 && static_cast<size_t>(tid) < g_machine->threads.size();
+}
 
-int64_t run_start(void* argument) {
-  auto* start = static_cast<Start*>(argument);
+int64_t run_start(void *argument) {
+  auto *start = static_cast<Start *>(argument);
   start->result = start->fn(start->arg);
   return 0;
 }
 
-void lock_mutex(Mutex& mutex) {
-  Thread& thread = self();
+void lock_mutex(Mutex &mutex) {
+  Thread &thread = self();
   g_fast.store_armed = 0;
   drain_all(thread);
   count_step();
@@ -64,8 +74,8 @@ void lock_mutex(Mutex& mutex) {
   if (detecting()) sync_join(thread, mutex.clock);
 }
 
-void unlock_mutex(Mutex& mutex) {
-  Thread& thread = self();
+void unlock_mutex(Mutex &mutex) {
+  Thread &thread = self();
   g_fast.store_armed = 0;
   drain_all(thread);
   if (detecting()) {
@@ -82,10 +92,10 @@ void unlock_mutex(Mutex& mutex) {
   count_step();
 }
 
-int wait_on(pthread_cond_t* cond, pthread_mutex_t* mutex) {
+int wait_on(pthread_cond_t *cond, pthread_mutex_t *mutex) {
   const int tid = self().tid;
   unlock_mutex(g_mutexes[mutex]);
-  Condition& condition = g_conditions[cond];
+  Condition &condition = g_conditions[cond];
   condition.waiters.push_back(tid);
   block_current(ThreadState::kBlocked, "a condition");
   lock_mutex(g_mutexes[mutex]);
@@ -96,14 +106,14 @@ int wait_on(pthread_cond_t* cond, pthread_mutex_t* mutex) {
 
 namespace prismem {
 void intercept_reset() {
-  for (auto& [tid, start] : g_starts) delete start;
+  for (auto &[tid, start] : g_starts) delete start;
   g_starts.clear();
   g_mutexes.clear();
   g_conditions.clear();
 }
 }  // namespace prismem
 
-PRISMEM_EXPORT int __wrap_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
+PRISMEM_EXPORT int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes) {
   if (!emulated()) return pthread_mutex_init(mutex, attributes);
   Mutex fresh;
   int type = PTHREAD_MUTEX_DEFAULT;
@@ -113,7 +123,7 @@ PRISMEM_EXPORT int __wrap_pthread_mutex_init(pthread_mutex_t* mutex, const pthre
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_mutex_destroy(pthread_mutex_t* mutex) {
+PRISMEM_EXPORT int __wrap_pthread_mutex_destroy(pthread_mutex_t *mutex) {
   if (!emulated()) return pthread_mutex_destroy(mutex);
   const auto it = g_mutexes.find(mutex);
   if (it == g_mutexes.end()) return 0;
@@ -122,9 +132,9 @@ PRISMEM_EXPORT int __wrap_pthread_mutex_destroy(pthread_mutex_t* mutex) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
+PRISMEM_EXPORT int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
   if (!emulated()) return pthread_mutex_lock(mutex);
-  Mutex& known = g_mutexes[mutex];
+  Mutex &known = g_mutexes[mutex];
   if (known.owner == self().tid) {
     if (!known.recursive) return EDEADLK;
     ++known.depth;
@@ -134,10 +144,10 @@ PRISMEM_EXPORT int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_mutex_trylock(pthread_mutex_t* mutex) {
+PRISMEM_EXPORT int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex) {
   if (!emulated()) return pthread_mutex_trylock(mutex);
   count_step();
-  Mutex& known = g_mutexes[mutex];
+  Mutex &known = g_mutexes[mutex];
   if (known.owner == self().tid && known.recursive) {
     ++known.depth;
     return 0;
@@ -147,7 +157,7 @@ PRISMEM_EXPORT int __wrap_pthread_mutex_trylock(pthread_mutex_t* mutex) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
+PRISMEM_EXPORT int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex) {
   if (!emulated()) return pthread_mutex_unlock(mutex);
   const auto it = g_mutexes.find(mutex);
   if (it == g_mutexes.end() || it->second.owner != self().tid) return EPERM;
@@ -156,25 +166,25 @@ PRISMEM_EXPORT int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_cond_init(pthread_cond_t* cond, const pthread_condattr_t* attributes) {
+PRISMEM_EXPORT int __wrap_pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attributes) {
   if (!emulated()) return pthread_cond_init(cond, attributes);
   g_conditions[cond] = Condition{};
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_cond_destroy(pthread_cond_t* cond) {
+PRISMEM_EXPORT int __wrap_pthread_cond_destroy(pthread_cond_t *cond) {
   if (!emulated()) return pthread_cond_destroy(cond);
   g_conditions.erase(cond);
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
+PRISMEM_EXPORT int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
   return emulated() ? wait_on(cond, mutex) : pthread_cond_wait(cond, mutex);
 }
 
-PRISMEM_EXPORT int __wrap_pthread_cond_signal(pthread_cond_t* cond) {
+PRISMEM_EXPORT int __wrap_pthread_cond_signal(pthread_cond_t *cond) {
   if (!emulated()) return pthread_cond_signal(cond);
-  Condition& known = g_conditions[cond];
+  Condition &known = g_conditions[cond];
   if (!known.waiters.empty()) {
     const int next = known.waiters.front();
     known.waiters.pop_front();
@@ -184,7 +194,7 @@ PRISMEM_EXPORT int __wrap_pthread_cond_signal(pthread_cond_t* cond) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_cond_broadcast(pthread_cond_t* cond) {
+PRISMEM_EXPORT int __wrap_pthread_cond_broadcast(pthread_cond_t *cond) {
   if (!emulated()) return pthread_cond_broadcast(cond);
   for (const int tid : g_conditions[cond].waiters) wake(*g_machine->threads[static_cast<size_t>(tid)]);
   g_conditions[cond].waiters.clear();
@@ -192,12 +202,13 @@ PRISMEM_EXPORT int __wrap_pthread_cond_broadcast(pthread_cond_t* cond) {
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*fn)(void*), void* arg) {
+PRISMEM_EXPORT int __wrap_pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*fn)(void *),
+                                         void *arg) {
   if (!emulated()) return pthread_create(handle, attributes, fn, arg);
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.threads.size() >= EMU_THREADS_MAX) return EAGAIN;
   drain_all(self());
-  auto* start = new Start{fn, arg, nullptr};
+  auto *start = new Start{fn, arg, nullptr};
   const std::string name = self().name + "." + std::to_string(m.threads.size());
   const int tid = thread_create(self().named_host, name.c_str(), run_start, start, 0);
   if (tid < 0) {
@@ -210,11 +221,11 @@ PRISMEM_EXPORT int __wrap_pthread_create(pthread_t* handle, const pthread_attr_t
   return 0;
 }
 
-PRISMEM_EXPORT int __wrap_pthread_join(pthread_t handle, void** result) {
+PRISMEM_EXPORT int __wrap_pthread_join(pthread_t handle, void **result) {
   if (!emulated()) return pthread_join(handle, result);
   const int tid = tid_of(handle);
   if (!known_thread(tid) || g_starts.find(tid) == g_starts.end()) return ESRCH;
-  Thread& other = *g_machine->threads[static_cast<size_t>(tid)];
+  Thread &other = *g_machine->threads[static_cast<size_t>(tid)];
   drain_all(self());
   while (other.state != ThreadState::kDone) {
     other.joiners.push_back(self().tid);
@@ -230,10 +241,14 @@ PRISMEM_EXPORT int __wrap_pthread_detach(pthread_t handle) {
   return known_thread(tid_of(handle)) ? 0 : ESRCH;
 }
 
-PRISMEM_EXPORT pthread_t __wrap_pthread_self(void) { return emulated() ? handle_of(self().tid) : pthread_self(); }
-PRISMEM_EXPORT int __wrap_pthread_equal(pthread_t a, pthread_t b) { return a == b; }
+PRISMEM_EXPORT pthread_t __wrap_pthread_self(void) {
+  return emulated() ? handle_of(self().tid) : pthread_self();
+}
+PRISMEM_EXPORT int __wrap_pthread_equal(pthread_t a, pthread_t b) {
+  return a == b;
+}
 
-PRISMEM_EXPORT int __wrap_pthread_once(pthread_once_t* once, void (*fn)(void)) {
+PRISMEM_EXPORT int __wrap_pthread_once(pthread_once_t *once, void (*fn)(void)) {
   if (!emulated()) return pthread_once(once, fn);
   // Fibers of one operating-system thread: a plain flag is enough, and the routine may block in simulated time.
   if (*once == PTHREAD_ONCE_INIT) {

@@ -12,40 +12,40 @@ namespace prismem {
 
 class Json {
  public:
-  Json& open(char bracket) {
+  Json &open(char bracket) {
     separate();
     text_ += bracket;
     fresh_ = true;
     return *this;
   }
-  Json& close(char bracket) {
+  Json &close(char bracket) {
     text_ += bracket;
     fresh_ = false;
     return *this;
   }
-  Json& key(const char* name) {
+  Json &key(const char *name) {
     separate();
     quote(name);
     text_ += ": ";
     fresh_ = true;
     return *this;
   }
-  Json& value(const std::string& text) {
+  Json &value(const std::string &text) {
     separate();
     quote(text);
     return *this;
   }
-  Json& value(uint64_t number) {
+  Json &value(uint64_t number) {
     separate();
     text_ += std::to_string(number);
     return *this;
   }
-  Json& signed_value(int64_t number) {
+  Json &signed_value(int64_t number) {
     separate();
     text_ += std::to_string(number);
     return *this;
   }
-  Json& value(double number) {
+  Json &value(double number) {
     char digits[40];
     snprintf(digits, sizeof digits, "%.3f", number);
     separate();
@@ -53,10 +53,10 @@ class Json {
     return *this;
   }
   template <typename T>
-  Json& field(const char* name, T item) {
+  Json &field(const char *name, T item) {
     return key(name).value(item);
   }
-  Json& signed_field(const char* name, int64_t number) { return key(name).signed_value(number); }
+  Json &signed_field(const char *name, int64_t number) { return key(name).signed_value(number); }
   std::string take() { return std::move(text_); }
 
  private:
@@ -64,7 +64,7 @@ class Json {
     if (!fresh_) text_ += ", ";
     fresh_ = false;
   }
-  void quote(const std::string& text) {
+  void quote(const std::string &text) {
     text_ += '"';
     for (const char c : text) {
       if (c == '"' || c == '\\') {

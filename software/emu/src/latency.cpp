@@ -15,9 +15,10 @@ namespace prismem {
 namespace {
 
 constexpr uint64_t kBinsMax = 1u << 16;
-const char* const kStageNames[kStages - 1] = {"cxl_request", "nic_decode",   "path_queue",    "serialize",  "flight",      "port_queue",
-                                              "media",       "media_return", "rsp_serialize", "rsp_flight", "cxl_response"};
-const char* const kPartNames[3] = {"request", "memory", "response"};
+const char *const kStageNames[kStages - 1] = {"cxl_request",   "nic_decode", "path_queue",  "serialize",
+                                              "flight",        "port_queue", "media",       "media_return",
+                                              "rsp_serialize", "rsp_flight", "cxl_response"};
+const char *const kPartNames[3] = {"request", "memory", "response"};
 
 }  // namespace
 
@@ -41,15 +42,16 @@ uint64_t Histogram::percentile(uint32_t percent) const {
   return max_;
 }
 
-void Histogram::write(Json& json) const {
+void Histogram::write(Json &json) const {
   json.open('{');
   json.field("min", count_ == 0 ? uint64_t{0} : min_);
   json.field("mean", count_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(count_));
-  json.field("p50", count_ == 0 ? uint64_t{0} : percentile(50)).field("p99", count_ == 0 ? uint64_t{0} : percentile(99));
+  json.field("p50", count_ == 0 ? uint64_t{0} : percentile(50))
+      .field("p99", count_ == 0 ? uint64_t{0} : percentile(99));
   json.field("max", max_).close('}');
 }
 
-bool Latency::sums_up(const Request& request, uint64_t total) {
+bool Latency::sums_up(const Request &request, uint64_t total) {
   ++sums_checked_;
   uint64_t sum = 0;
   std::string wrong;
@@ -63,7 +65,8 @@ bool Latency::sums_up(const Request& request, uint64_t total) {
       sum += to - from;
     }
   }
-  if (wrong.empty() && sum != total) wrong = "the stages add up to " + std::to_string(sum) + " ns, not to " + std::to_string(total);
+  if (wrong.empty() && sum != total)
+    wrong = "the stages add up to " + std::to_string(sum) + " ns, not to " + std::to_string(total);
   if (wrong.empty()) return true;
   if (sum_errors_++ == 0) {
     first_error_ = "host " + std::to_string(request.host) + " tag " + std::to_string(request.tag) + " line " +
@@ -72,7 +75,7 @@ bool Latency::sums_up(const Request& request, uint64_t total) {
   return false;
 }
 
-void Latency::add(Request& request, uint64_t host_ns) {
+void Latency::add(Request &request, uint64_t host_ns) {
   if (request.stamp[EMU_STAGE_ISSUE] == kNever) return;  // a bench without probes
   if (request.stamp[EMU_STAGE_HOST] == kNever) request.stamp[EMU_STAGE_HOST] = host_ns;
   const uint64_t total = host_ns - request.stamp[EMU_STAGE_ISSUE];
@@ -82,27 +85,29 @@ void Latency::add(Request& request, uint64_t host_ns) {
                      : request.kind == RequestKind::kDmaWrite ? kDmaWrite
                      : read                                   ? kRead
                                                               : kWrite;
-  Table& table = tables_[kind];
+  Table &table = tables_[kind];
   table.total.add(total);
-  const auto& at = request.stamp;
+  const auto &at = request.stamp;
   table.parts[0].add(at[EMU_STAGE_NIC_RX] - at[EMU_STAGE_ISSUE]);
   table.parts[1].add(at[EMU_STAGE_NIC_RSP] - at[EMU_STAGE_NIC_RX]);
   table.parts[2].add(at[EMU_STAGE_HOST] - at[EMU_STAGE_NIC_RSP]);
   for (uint32_t stage = 0; stage + 1 < kStages; ++stage) table.stages[stage].add(at[stage + 1] - at[stage]);
-  Port& port = ports_[{request.host, request.module}];
+  Port &port = ports_[{request.host, request.module}];
   ++(read ? port.read_lines : port.write_lines);
   port.first_ns = std::min(port.first_ns, host_ns);
   port.last_ns = std::max(port.last_ns, host_ns);
 }
 
-void Latency::reset() { *this = Latency(); }
+void Latency::reset() {
+  *this = Latency();
+}
 
 std::string Latency::report() const {
-  static const char* const names[kClasses] = {"read", "write", "dma_read", "dma_write"};
+  static const char *const names[kClasses] = {"read", "write", "dma_read", "dma_write"};
   Json json;
   json.open('{');
   for (uint32_t kind = 0; kind < kClasses; ++kind) {
-    const Table& table = tables_[kind];
+    const Table &table = tables_[kind];
     json.key(names[kind]).open('{').field("count", table.total.count());
     json.key("total_ns");
     table.total.write(json);
@@ -119,7 +124,7 @@ std::string Latency::report() const {
     json.close('}').close('}');
   }
   json.key("ports").open('[');
-  for (const auto& [key, port] : ports_) {
+  for (const auto &[key, port] : ports_) {
     json.open('{').field("host", uint64_t{key.first}).field("module", uint64_t{key.second});
     json.field("read_lines", port.read_lines).field("write_lines", port.write_lines);
     json.field("first_ns", port.first_ns).field("last_ns", port.last_ns).close('}');

@@ -19,7 +19,7 @@ class Histogram {
  public:
   void add(uint64_t ns);
   uint64_t count() const { return count_; }
-  void write(Json& json) const;
+  void write(Json &json) const;
 
  private:
   uint64_t percentile(uint32_t percent) const;
@@ -30,7 +30,7 @@ class Histogram {
 class Latency {
  public:
   /** A transaction has come back; `host_ns` is the time of its completion where the probe for it is missing. */
-  void add(Request& request, uint64_t host_ns);
+  void add(Request &request, uint64_t host_ns);
   void reset();
   std::string report() const;
 
@@ -42,7 +42,7 @@ class Latency {
   struct Port {
     uint64_t read_lines = 0, write_lines = 0, first_ns = kNever, last_ns = 0;
   };
-  bool sums_up(const Request& request, uint64_t total);
+  bool sums_up(const Request &request, uint64_t total);
 
   Table tables_[kClasses];
   std::map<std::pair<uint32_t, uint32_t>, Port> ports_;

@@ -16,23 +16,23 @@
 
 namespace prismem {
 
-Machine* g_machine = nullptr;
+Machine *g_machine = nullptr;
 
 namespace {
 char g_error[512];
 constexpr uint64_t kPoolBytesMax = 1ull << 42;
 
-void unmap_lazy(void* memory, size_t bytes) {
+void unmap_lazy(void *memory, size_t bytes) {
   if (memory != nullptr) munmap(memory, bytes);
 }
 
-int check_config(const emu_config* cfg) {
+int check_config(const emu_config *cfg) {
   if (cfg == nullptr || cfg->struct_bytes != sizeof(emu_config)) {
     set_error("struct_bytes: %u is not %zu; caller and emulator were built from different headers",
               cfg == nullptr ? 0 : cfg->struct_bytes, sizeof(emu_config));
     return -EINVAL;
   }
-  const auto range = [](const char* field, uint64_t value, uint64_t low, uint64_t high) {
+  const auto range = [](const char *field, uint64_t value, uint64_t low, uint64_t high) {
     if (value >= low && value <= high) return true;
     set_error("%s: %llu is outside %llu..%llu", field, static_cast<unsigned long long>(value),
               static_cast<unsigned long long>(low), static_cast<unsigned long long>(high));
@@ -64,32 +64,36 @@ int check_config(const emu_config* cfg) {
 
 }  // namespace
 
-void set_error(const char* fmt, ...) {
+void set_error(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
   vsnprintf(g_error, sizeof g_error, fmt, args);
   va_end(args);
 }
 
-void* map_lazy(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void *map_lazy(size_t bytes) {
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-Machine::Machine(const emu_config& config)
-    : cfg(config), lines(config.pool_bytes >> kLineShift), view_stride(config.pool_bytes + kGuardBytes), rng(config.seed), rtl(config.port == EMU_PORT_RTL) {
+Machine::Machine(const emu_config &config)
+    : cfg(config),
+      lines(config.pool_bytes >> kLineShift),
+      view_stride(config.pool_bytes + kGuardBytes),
+      rng(config.seed),
+      rtl(config.port == EMU_PORT_RTL) {
   hosts.resize(cfg.coherent ? 1 : cfg.hosts);
 }
 
 bool Machine::allocate() {
   const size_t words = lines * kWordsPerLine;
-  auto* views = static_cast<uint8_t*>(map_lazy(view_stride * hosts.size()));
+  auto *views = static_cast<uint8_t *>(map_lazy(view_stride * hosts.size()));
   bool ok = views != nullptr;
-  const auto take = [&](auto*& pointer, size_t count) {
+  const auto take = [&](auto *&pointer, size_t count) {
     pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(map_lazy(count * sizeof *pointer));
     ok = ok && pointer != nullptr;
   };
-  for (Host& host : hosts) {
+  for (Host &host : hosts) {
     host.id = static_cast<uint32_t>(&host - hosts.data());
     host.view = views == nullptr ? nullptr : views + view_stride * host.id;
     if (ok) mprotect(host.view + cfg.pool_bytes, kGuardBytes, PROT_NONE);
@@ -115,9 +119,9 @@ bool Machine::allocate() {
 
 Machine::~Machine() {
   const size_t words = lines * kWordsPerLine;
-  for (auto& thread : threads) external_destroy(thread->external);
+  for (auto &thread : threads) external_destroy(thread->external);
   if (!hosts.empty()) unmap_lazy(hosts[0].view, view_stride * hosts.size());
-  for (Host& host : hosts) {
+  for (Host &host : hosts) {
     unmap_lazy(host.state, lines * sizeof *host.state);
     unmap_lazy(host.dirty, lines * sizeof *host.dirty);
     unmap_lazy(host.slot, lines * sizeof *host.slot);
@@ -134,13 +138,13 @@ Machine::~Machine() {
   if (log != nullptr) fclose(log);
 }
 
-Request* new_request(RequestKind kind, uint32_t host, uint64_t line) {
-  Machine& m = *g_machine;
+Request *new_request(RequestKind kind, uint32_t host, uint64_t line) {
+  Machine &m = *g_machine;
   if (m.free_requests.empty()) {
     m.all_requests.push_back(std::make_unique<Request>());
     m.free_requests.push_back(m.all_requests.back().get());
   }
-  Request* request = m.free_requests.back();
+  Request *request = m.free_requests.back();
   m.free_requests.pop_back();
   request->kind = kind;
   request->dropped = request->bound = false;
@@ -155,15 +159,19 @@ Request* new_request(RequestKind kind, uint32_t host, uint64_t line) {
   return request;
 }
 
-void free_request(Request* request) { g_machine->free_requests.push_back(request); }
+void free_request(Request *request) {
+  g_machine->free_requests.push_back(request);
+}
 
 }  // namespace prismem
 
 using namespace prismem;
 
-PRISMEM_EXPORT const char* emu_error(void) { return g_error; }
+PRISMEM_EXPORT const char *emu_error(void) {
+  return g_error;
+}
 
-PRISMEM_EXPORT int emu_create(const emu_config* cfg) {
+PRISMEM_EXPORT int emu_create(const emu_config *cfg) {
   if (g_machine != nullptr) {
     set_error("emu_create: there is a machine already; emu_destroy ends it");
     return -EEXIST;
@@ -193,14 +201,14 @@ PRISMEM_EXPORT int emu_create(const emu_config* cfg) {
 PRISMEM_EXPORT void emu_destroy(void) {
   if (g_machine == nullptr || g_machine->current != nullptr) return;
   externals_cancel();
-  Machine* machine = g_machine;
+  Machine *machine = g_machine;
   g_machine = nullptr;
   g_fast = Fast{};
   intercept_reset();
   delete machine;
 }
 
-PRISMEM_EXPORT int emu_spawn(uint32_t host, const char* name, emu_thread_fn fn, void* arg, uint32_t flags) {
+PRISMEM_EXPORT int emu_spawn(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags) {
   if (g_machine == nullptr) {
     set_error("emu_spawn: there is no machine");
     return -EINVAL;
@@ -222,15 +230,17 @@ PRISMEM_EXPORT int emu_spawn(uint32_t host, const char* name, emu_thread_fn fn, 
 
 PRISMEM_EXPORT int emu_run(void) {
   if (g_machine == nullptr || g_machine->rtl || g_machine->started) {
-    set_error("emu_run: %s", g_machine == nullptr   ? "there is no machine"
-                             : g_machine->rtl ? "the hardware drives an RTL machine"
-                                              : "the machine has run already");
+    set_error("emu_run: %s", g_machine == nullptr ? "there is no machine"
+                             : g_machine->rtl     ? "the hardware drives an RTL machine"
+                                                  : "the machine has run already");
     return -EINVAL;
   }
   return run_functional();
 }
 
-PRISMEM_EXPORT int emu_state(void) { return g_machine == nullptr ? -EINVAL : g_machine->state; }
+PRISMEM_EXPORT int emu_state(void) {
+  return g_machine == nullptr ? -EINVAL : g_machine->state;
+}
 
 PRISMEM_EXPORT int emu_self(void) {
   return g_machine == nullptr || g_machine->current == nullptr ? -EINVAL : g_machine->current->tid;
@@ -240,7 +250,9 @@ PRISMEM_EXPORT uint32_t emu_self_host(void) {
   return g_machine == nullptr || g_machine->current == nullptr ? 0 : g_machine->current->named_host;
 }
 
-PRISMEM_EXPORT uint64_t emu_now_ns(void) { return g_machine == nullptr ? 0 : now_ns(); }
+PRISMEM_EXPORT uint64_t emu_now_ns(void) {
+  return g_machine == nullptr ? 0 : now_ns();
+}
 
 PRISMEM_EXPORT void emu_yield(void) {
   if (g_fast.view_bytes != 0) poll_once();
@@ -253,18 +265,20 @@ PRISMEM_EXPORT void emu_sleep_ns(uint64_t ns) {
   sleep_until(now_ns() + ns);
 }
 
-PRISMEM_EXPORT int emu_device_read(uint64_t offset, void* dst, size_t bytes) {
+PRISMEM_EXPORT int emu_device_read(uint64_t offset, void *dst, size_t bytes) {
   if (g_machine == nullptr || offset > g_machine->cfg.pool_bytes || bytes > g_machine->cfg.pool_bytes - offset) {
-    set_error("pool_offset: %llu and %zu bytes are not inside the pool", static_cast<unsigned long long>(offset), bytes);
+    set_error("pool_offset: %llu and %zu bytes are not inside the pool", static_cast<unsigned long long>(offset),
+              bytes);
     return -EINVAL;
   }
   memcpy(dst, g_machine->device.data + offset, bytes);
   return 0;
 }
 
-PRISMEM_EXPORT int emu_device_write(uint64_t offset, const void* src, size_t bytes) {
+PRISMEM_EXPORT int emu_device_write(uint64_t offset, const void *src, size_t bytes) {
   if (g_machine == nullptr || offset > g_machine->cfg.pool_bytes || bytes > g_machine->cfg.pool_bytes - offset) {
-    set_error("pool_offset: %llu and %zu bytes are not inside the pool", static_cast<unsigned long long>(offset), bytes);
+    set_error("pool_offset: %llu and %zu bytes are not inside the pool", static_cast<unsigned long long>(offset),
+              bytes);
     return -EINVAL;
   }
   memcpy(g_machine->device.data + offset, src, bytes);

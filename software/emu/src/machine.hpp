@@ -29,7 +29,7 @@ struct External;
 
 /** Vector clock over actors; index beyond the end reads as 0. */
 using Clock = std::vector<uint32_t>;
-void clock_join(Clock& into, const Clock& from);
+void clock_join(Clock &into, const Clock &from);
 
 enum class ThreadState : uint8_t { kReady, kSleeping, kMemory, kBlocked, kDone };
 
@@ -40,25 +40,25 @@ struct Thread {
   uint32_t flags = 0;
   std::string name;
   emu_thread_fn fn = nullptr;
-  void* arg = nullptr;
-  External* external = nullptr;
+  void *arg = nullptr;
+  External *external = nullptr;
   Fiber fiber;
   ThreadState state = ThreadState::kReady;
   uint64_t wake_ns = 0;
-  uint64_t wait_line = kNever;       ///< kMemory: the line it waits for
-  const char* wait_for = "";         ///< for the report of a deadlock
+  uint64_t wait_line = kNever;  ///< kMemory: the line it waits for
+  const char *wait_for = "";    ///< for the report of a deadlock
   int64_t status = 0;
   int saved_errno = 0;
   bool detached = false;
   std::vector<int> joiners;
   std::vector<Pending> pending;
-  uint32_t streams = 0;              ///< entries of `pending` that are streaming stores
-  uint32_t writes_in_flight = 0;     ///< RTL: write-backs that its fences wait for
-  bool writes_ordered = false;       ///< its next store has to wait for them too (CLFLUSH, SFENCE)
-  uint64_t last_offset = kNever;     ///< last pool access, for reports
+  uint32_t streams = 0;           ///< entries of `pending` that are streaming stores
+  uint32_t writes_in_flight = 0;  ///< RTL: write-backs that its fences wait for
+  bool writes_ordered = false;    ///< its next store has to wait for them too (CLFLUSH, SFENCE)
+  uint64_t last_offset = kNever;  ///< last pool access, for reports
   uint64_t last_pc = 0;
   uint64_t polls = 0;
-  uint64_t debt_ps = 0;              ///< RTL: time of accesses not yet realised
+  uint64_t debt_ps = 0;  ///< RTL: time of accesses not yet realised
   uint64_t step_mark = 0;
   uint32_t actor = 0;
   Clock clock;
@@ -69,7 +69,7 @@ struct DmaTicket {
   int64_t id = 0;  ///< 0: free
   int dir = 0;
   uint64_t offset = 0;
-  uint8_t* memory = nullptr;
+  uint8_t *memory = nullptr;
   uint32_t lines = 0;
   uint32_t done = 0;
   std::vector<uint32_t> todo;  ///< lines not yet issued
@@ -93,17 +93,17 @@ struct Pin {
 
 struct Host {
   uint32_t id = 0;
-  uint8_t* view = nullptr;
-  uint8_t* state = nullptr;
-  uint64_t* dirty = nullptr;
-  uint32_t* slot = nullptr;     ///< position of a valid line in `lines`
-  uint8_t* superseded = nullptr;
-  WordMeta* meta = nullptr;
-  uint64_t* base = nullptr;     ///< version of each word at the last fill or write-back
-  std::vector<uint64_t> lines;  ///< valid lines
-  std::vector<Request*> in_flight;  ///< fills and write-backs on their way
+  uint8_t *view = nullptr;
+  uint8_t *state = nullptr;
+  uint64_t *dirty = nullptr;
+  uint32_t *slot = nullptr;  ///< position of a valid line in `lines`
+  uint8_t *superseded = nullptr;
+  WordMeta *meta = nullptr;
+  uint64_t *base = nullptr;          ///< version of each word at the last fill or write-back
+  std::vector<uint64_t> lines;       ///< valid lines
+  std::vector<Request *> in_flight;  ///< fills and write-backs on their way
   std::vector<Pin> pins;
-  std::deque<Request*> deferred;  ///< writes to a line whose write-back is under way
+  std::deque<Request *> deferred;  ///< writes to a line whose write-back is under way
   std::vector<DmaTicket> tickets;
   std::vector<uint64_t> dma_finished;  ///< ordinals completed beyond the contiguous prefix
   uint64_t dma_prefix = 0;             ///< all transfers up to this ordinal are complete
@@ -125,13 +125,13 @@ struct Fault {
 
 /** The device behind all caches: bytes and shadow words of the pool. */
 struct Device {
-  uint8_t* data = nullptr;
-  WordMeta* meta = nullptr;
-  uint64_t* landed = nullptr;  ///< highest version of each word that has ever been written here
+  uint8_t *data = nullptr;
+  WordMeta *meta = nullptr;
+  uint64_t *landed = nullptr;  ///< highest version of each word that has ever been written here
 };
 
 struct Machine {
-  explicit Machine(const emu_config& config);
+  explicit Machine(const emu_config &config);
   ~Machine();
   bool allocate();
 
@@ -144,53 +144,57 @@ struct Machine {
   std::vector<std::unique_ptr<Thread>> threads;
   Device device;
   std::unique_ptr<MemoryPort> port;
-  RtlPort* rtl_port = nullptr;
+  RtlPort *rtl_port = nullptr;
   int state = EMU_RUNNING;
   bool started = false;
   bool finished = false;  ///< final write-backs done
 
   // scheduler
-  Thread* current = nullptr;
+  Thread *current = nullptr;
   Fiber main_context;
   std::vector<int> ready;
-  uint64_t now_ns = 0;        ///< RTL: the hardware's clock; functional: time skipped beyond one ns a step
-  uint64_t step_target = 0;   ///< step at which the budget reaches 0
+  uint64_t now_ns = 0;       ///< RTL: the hardware's clock; functional: time skipped beyond one ns a step
+  uint64_t step_target = 0;  ///< step at which the budget reaches 0
   uint64_t next_switch = kNever, next_event = kNever;
   uint64_t switches = 0;
-  int live = 0;               ///< threads that are not daemons and have not ended
+  int live = 0;  ///< threads that are not daemons and have not ended
   uint64_t idle_polls = 0;
-  bool stall = false;  ///< the next forced switch puts the thread to sleep
+  bool stall = false;             ///< the next forced switch puts the thread to sleep
   uint64_t hunted_line = kNever;  ///< random policy: just stored by `hunted_host`, to be evicted at the next event
   uint32_t hunted_host = 0;
 
   // shared shadow
-  uint64_t* sharers = nullptr;
-  uint64_t* touched = nullptr;  ///< hosts that have used each line
-  WordMeta* newest = nullptr;
+  uint64_t *sharers = nullptr;
+  uint64_t *touched = nullptr;  ///< hosts that have used each line
+  WordMeta *newest = nullptr;
   std::vector<uint64_t> touched_lines;
   uint64_t recent[kRecentLines] = {};
   uint32_t recent_count = 0;
 
-  std::vector<Request*> free_requests;
+  std::vector<Request *> free_requests;
   std::vector<std::unique_ptr<Request>> all_requests;
 
   std::vector<Fault> faults;
   uint64_t digest = 0;
-  FILE* log = nullptr;
+  FILE *log = nullptr;
   std::string report_text, latency_text;
 };
 
-extern Machine* g_machine;
+extern Machine *g_machine;
 
-inline bool detecting() { return g_machine->newest != nullptr; }
-inline uint64_t steps_now() { return g_machine->step_target - static_cast<uint64_t>(g_fast.budget); }
+inline bool detecting() {
+  return g_machine->newest != nullptr;
+}
+inline uint64_t steps_now() {
+  return g_machine->step_target - static_cast<uint64_t>(g_fast.budget);
+}
 
-Request* new_request(RequestKind kind, uint32_t host, uint64_t line);
-void free_request(Request* request);
+Request *new_request(RequestKind kind, uint32_t host, uint64_t line);
+void free_request(Request *request);
 
-void set_error(const char* fmt, ...) __attribute__((format(printf, 1, 2)));
+void set_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /** Lazily committed zero memory; nullptr when the address space is exhausted. */
-void* map_lazy(size_t bytes);
+void *map_lazy(size_t bytes);
 
 }  // namespace prismem

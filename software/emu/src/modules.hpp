@@ -9,25 +9,17 @@
 namespace prismem {
 
 // scheduler.cpp -------------------------------------------------------------------------------------------------------
-int thread_create(uint32_t host, const char* name, emu_thread_fn fn, void* arg, uint32_t flags);
+int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags);
 uint64_t now_ns();
-/** A hooked access or poll has used up the budget: cache events and forced switches happen here. */
-void budget_expired();
-/** One hooked step outside of the fast path. */
-inline void count_step() {
-  if (--g_fast.budget < 0) budget_expired();
-}
-/** Give up the processor while ready; the scheduler chooses who goes on. */
-void yield_ready(bool to_other);
+/** A thread that gives up the processor on the functional port: choose who goes on, among the ready ones. */
+void reschedule(bool to_other);
+/** The run ends for lack of progress: the fault says who waits for what. */
+void report_end(const char *kind, std::string message);
 /** Give up the processor until `wake`. */
-void block_current(ThreadState state, const char* wait_for);
-void wake(Thread& thread);
+void block_current(ThreadState state, const char *wait_for);
+void wake(Thread &thread);
 void sleep_until(uint64_t wake_ns);
 void poll_once();
-/** Bring the next cache event close. */
-void hasten_event();
-/** Called by a cache event: the running thread stands still for a while, so that the others see what happened. */
-void stall_now();
 /** RTL: let the time of the accesses so far pass (and `extra_ns`); true when the thread was away meanwhile. */
 bool realise_debt(uint64_t extra_ns);
 /** The run is over; does not return on a fiber. */
@@ -39,86 +31,107 @@ uint64_t earliest_wake();
 /** All caches written back, in seeded order. */
 void final_writebacks();
 int run_functional();
-void enter_thread(Thread& thread);
+
+// budget.cpp ----------------------------------------------------------------------------------------------------------
+/** Set the budget for what is due next, at this count of steps. */
+void arm_budget(uint64_t steps);
+/** A hooked access or poll has used up the budget: cache events and forced switches happen here. */
+void budget_expired();
+/** One hooked step outside of the fast path. */
+inline void count_step() {
+  if (--g_fast.budget < 0) budget_expired();
+}
+/** Bring the next cache event close. */
+void hasten_event();
+/** Called by a cache event: the running thread stands still for a while, so that the others see what happened. */
+void stall_now();
+
+// context.cpp ---------------------------------------------------------------------------------------------------------
+/** Add the hits of the running thread to its host and remember where it was. */
+void fold_counters(Thread &thread);
+/** Save the running thread and continue `next`, or the main context when nullptr; on return the thread runs again. */
+void switch_to(Thread *next);
+/** Enter a thread from the main context. */
+void enter_thread(Thread &thread);
 /** Make the hooks inert while the running fiber waits for an operating-system thread, and active again. */
 void context_suspend();
-void context_resume(Thread& thread);
+void context_resume(Thread &thread);
 
 // external.cpp --------------------------------------------------------------------------------------------------------
-int64_t external_body(Thread& thread);
+int64_t external_body(Thread &thread);
 void externals_cancel();
-void external_destroy(External* external);
+void external_destroy(External *external);
 
 // cache.cpp -----------------------------------------------------------------------------------------------------------
 /** Make the line valid in the thread's host. True when other threads may have run meanwhile. */
-bool fill_line(Thread& thread, Host& host, uint64_t line);
+bool fill_line(Thread &thread, Host &host, uint64_t line);
 /** Start a clean fill that no load waits for. */
-void prefetch_line(Host& host, uint64_t line);
+void prefetch_line(Host &host, uint64_t line);
 /** A flush or streaming store overtakes a fill under way: what comes back may be older, so it is not installed. */
-void drop_fills(Host& host, uint64_t line);
+void drop_fills(Host &host, uint64_t line);
 /** Write the line back if dirty; it stays valid and clean. */
-void write_back(Host& host, uint64_t line, Thread* thread);
-void invalidate(Host& host, uint64_t line);
-void evict(Host& host, uint64_t line);
-void submit_write(Request* request, Thread* thread);
+void write_back(Host &host, uint64_t line, Thread *thread);
+void invalidate(Host &host, uint64_t line);
+void evict(Host &host, uint64_t line);
+void submit_write(Request *request, Thread *thread);
 /** Called by the port when a request has been served. */
-void complete_request(Request* request);
-void note_use(Host& host, uint64_t line);
-void first_store(Host& host, uint64_t line);
+void complete_request(Request *request);
+void note_use(Host &host, uint64_t line);
+void first_store(Host &host, uint64_t line);
 
 // pending.cpp ---------------------------------------------------------------------------------------------------------
 void issue_flush(PendingKind kind, uint64_t address, uint64_t pc);
 void issue_store_fence();
-void issue_stream(uint64_t address, const void* data, uint32_t bytes, uint64_t pc);
+void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t pc);
 /** Commit what a store may not overtake. */
-void drain_for_store(Thread& thread);
+void drain_for_store(Thread &thread);
 /** Commit everything and wait until the device has it: MFENCE, locked operations. */
-void drain_all(Thread& thread);
-void commit_streams(Thread& thread, uint64_t line);
-void commit_all_pending(Thread& thread);
+void drain_all(Thread &thread);
+void commit_streams(Thread &thread, uint64_t line);
+void commit_all_pending(Thread &thread);
 /** Commit one entry, chosen at random among those that may go first. False: nothing pending anywhere. */
 bool retire_one();
-void update_gate(Thread& thread);
+void update_gate(Thread &thread);
 
 // events.cpp ----------------------------------------------------------------------------------------------------------
 void cache_event();
-void on_first_store(Host& host, uint64_t line);
-void on_flush_commit(Host& host, uint64_t line);
+void on_first_store(Host &host, uint64_t line);
+void on_flush_commit(Host &host, uint64_t line);
 
 // detector.cpp --------------------------------------------------------------------------------------------------------
-void shadow_store(Thread& thread, Host& host, uint64_t offset, uint64_t bytes, uint64_t pc);
+void shadow_store(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc);
 /** Another host holds the line that the running actor stores to: its copy goes stale, its older stores are superseded. */
 void shadow_shared(uint64_t line, uint64_t first_word, uint64_t last_word);
-void mark_stale(uint64_t line, uint64_t first_word, uint64_t last_word, const Clock& clock, uint64_t hosts);
-void shadow_stream(Thread& thread, Pending& pending, uint64_t offset, uint64_t bytes);
-void check_load(Thread& thread, Host& host, uint64_t offset, uint64_t bytes, uint64_t pc);
-void shadow_fill(Host& host, const Request& request);
-void check_device_write(const Request& request);
-void shadow_device_write(const Request& request, uint64_t mask);
-void shadow_dma_submit(Thread& thread, DmaTicket& ticket);
-void check_dma_read(const Host& host, const DmaTicket& ticket, uint64_t line, const WordMeta* seen);
+void mark_stale(uint64_t line, uint64_t first_word, uint64_t last_word, const Clock &clock, uint64_t hosts);
+void shadow_stream(Thread &thread, Pending &pending, uint64_t offset, uint64_t bytes);
+void check_load(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc);
+void shadow_fill(Host &host, const Request &request);
+void check_device_write(const Request &request);
+void shadow_device_write(const Request &request, uint64_t mask);
+void shadow_dma_submit(Thread &thread, DmaTicket &ticket);
+void check_dma_read(const Host &host, const DmaTicket &ticket, uint64_t line, const WordMeta *seen);
 void shadow_loader_write(uint64_t offset, uint64_t bytes);
-bool happens_before(const WordMeta& store, const Clock& clock);
+bool happens_before(const WordMeta &store, const Clock &clock);
 uint32_t intern_pc(uint64_t pc);
 uint64_t pc_of(uint32_t id);
 void detector_reset();
 
 // sync.cpp ------------------------------------------------------------------------------------------------------------
-void sync_release(Thread& thread, uint64_t address, bool keep_sequence, uint64_t replaced_version);
+void sync_release(Thread &thread, uint64_t address, bool keep_sequence, uint64_t replaced_version);
 /** A relaxed store after a release fence publishes the clock of that fence. */
-void sync_relaxed_store(Thread& thread, uint64_t address);
-void sync_acquire(Thread& thread, uint64_t address, bool now);
-void sync_release_fence(Thread& thread);
-void sync_acquire_fence(Thread& thread);
-void sync_fork(Thread& parent, Thread& child);
-void sync_join(Thread& thread, const Clock& from);
-void sync_advance(Thread& thread);
+void sync_relaxed_store(Thread &thread, uint64_t address);
+void sync_acquire(Thread &thread, uint64_t address, bool now);
+void sync_release_fence(Thread &thread);
+void sync_acquire_fence(Thread &thread);
+void sync_fork(Thread &parent, Thread &child);
+void sync_join(Thread &thread, const Clock &from);
+void sync_advance(Thread &thread);
 void sync_reset();
 
 // dma.cpp -------------------------------------------------------------------------------------------------------------
-void dma_progress(Host& host, uint32_t lines);
-void dma_issue(Host& host);
-void dma_line_done(Request* request);
+void dma_progress(Host &host, uint32_t lines);
+void dma_issue(Host &host);
+void dma_line_done(Request *request);
 bool dma_any();
 /** Earliest start of a transfer that the engine has not got to; kNever if none. */
 uint64_t dma_next_start();
@@ -128,7 +141,7 @@ void intercept_reset();
 
 // report.cpp, symbols.cpp, log.cpp ------------------------------------------------------------------------------------
 void raise_fault(Fault fault);
-Fault fault_here(const char* kind, uint64_t offset, uint64_t pc);
+Fault fault_here(const char *kind, uint64_t offset, uint64_t pc);
 std::string waiting_report();
 std::string line_report(uint64_t offset);
 std::string actor_text(uint32_t actor);
@@ -137,15 +150,27 @@ int actor_thread(uint32_t actor);
 struct Location {
   std::string function, source;
 };
-std::vector<Location> locate(const std::vector<uint32_t>& pcs);
+std::vector<Location> locate(const std::vector<uint32_t> &pcs);
 std::string module_offset(uint64_t pc);
-const char* state_name(int state);
+const char *state_name(int state);
 
 enum class Decision : uint8_t {
-  kSwitch = 1, kFill, kPrefetch, kEvict, kWriteBack, kRetire, kStream, kDmaRead, kDmaWrite, kTrafficRead, kTrafficWrite,
-  kWake, kFault, kEnd
+  kSwitch = 1,
+  kFill,
+  kPrefetch,
+  kEvict,
+  kWriteBack,
+  kRetire,
+  kStream,
+  kDmaRead,
+  kDmaWrite,
+  kTrafficRead,
+  kTrafficWrite,
+  kWake,
+  kFault,
+  kEnd
 };
 /** Add a decision to the digest and, when open, to the log. `data` (64 bytes) may be nullptr. */
-void note(Decision decision, uint64_t a, uint64_t b, uint64_t c, const void* data);
+void note(Decision decision, uint64_t a, uint64_t b, uint64_t c, const void *data);
 
 }  // namespace prismem

@@ -17,13 +17,13 @@ namespace prismem {
 
 namespace {
 
-bool ordered(const Pending& older, const Pending& younger) {
+bool ordered(const Pending &older, const Pending &younger) {
   if (older.kind == PendingKind::kStoreFence || younger.kind == PendingKind::kStoreFence) return true;
   if (older.kind == PendingKind::kFlush && younger.kind == PendingKind::kFlush) return true;
   return older.line == younger.line;
 }
 
-bool may_commit(const Thread& thread, size_t index) {
+bool may_commit(const Thread &thread, size_t index) {
   for (size_t i = 0; i < index; ++i) {
     if (ordered(thread.pending[i], thread.pending[index])) return false;
   }
@@ -31,25 +31,25 @@ bool may_commit(const Thread& thread, size_t index) {
 }
 
 /** The thread's fences have to wait for a write-back of this line that is already under way. */
-void wait_for_writeback(Thread& thread, Host& host, uint64_t line) {
+void wait_for_writeback(Thread &thread, Host &host, uint64_t line) {
   if (!(host.state[line] & kWriteback) || g_machine->port->posted()) return;
-  Request* last = nullptr;
-  for (Request* request : host.in_flight) {
+  Request *last = nullptr;
+  for (Request *request : host.in_flight) {
     if (request->line == line && !is_read(request->kind)) last = request;
   }
   if (last == nullptr) return;
-  for (Request* request : host.deferred) {
+  for (Request *request : host.deferred) {
     if (request->line == line) last = request;
   }
   last->waiters.push_back(static_cast<uint16_t>(thread.tid));
   ++thread.writes_in_flight;
 }
 
-void commit_stream(Thread& thread, Host& host, Pending& entry) {
+void commit_stream(Thread &thread, Host &host, Pending &entry) {
   drop_fills(host, entry.line);
   write_back(host, entry.line, &thread);
   invalidate(host, entry.line);
-  Request* request = new_request(RequestKind::kStream, host.id, entry.line);
+  Request *request = new_request(RequestKind::kStream, host.id, entry.line);
   request->data = entry.data;
   request->mask = entry.mask;
   request->dirty = entry.mask;
@@ -58,12 +58,12 @@ void commit_stream(Thread& thread, Host& host, Pending& entry) {
   submit_write(request, &thread);
 }
 
-void commit(Thread& thread, Pending& entry) {
+void commit(Thread &thread, Pending &entry) {
   if (entry.kind == PendingKind::kStoreFence) {
     thread.writes_ordered = thread.writes_in_flight != 0;
     return;
   }
-  Host& host = g_machine->hosts[thread.host];
+  Host &host = g_machine->hosts[thread.host];
   const uint64_t line = entry.line;
   note(entry.kind == PendingKind::kStream ? Decision::kStream : Decision::kRetire, static_cast<uint64_t>(thread.tid),
        static_cast<uint64_t>(entry.kind), line, nullptr);
@@ -88,34 +88,36 @@ void commit(Thread& thread, Pending& entry) {
   on_flush_commit(host, line);
 }
 
-void commit_at(Thread& thread, size_t index) {
+void commit_at(Thread &thread, size_t index) {
   Pending entry = thread.pending[index];
   thread.pending.erase(thread.pending.begin() + static_cast<ptrdiff_t>(index));
   commit(thread, entry);
   update_gate(thread);
 }
 
-void push(Thread& thread, const Pending& entry) {
+void push(Thread &thread, const Pending &entry) {
   while (thread.pending.size() >= kPendingMax) commit_at(thread, 0);
   thread.pending.push_back(entry);
   update_gate(thread);
 }
 
-void wait_for_writes(Thread& thread) {
+void wait_for_writes(Thread &thread) {
   while (thread.writes_in_flight != 0) {
     thread.wait_line = kNever;
     block_current(ThreadState::kMemory, "its write-backs");
   }
 }
 
-Thread& current() { return *g_machine->current; }
+Thread &current() {
+  return *g_machine->current;
+}
 
 }  // namespace
 
-void update_gate(Thread& thread) {
+void update_gate(Thread &thread) {
   if (g_machine->current != &thread) return;
   uint32_t gate = thread.streams + thread.writes_ordered;
-  for (const Pending& entry : thread.pending) {
+  for (const Pending &entry : thread.pending) {
     gate += entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
   }
   g_fast.store_gate = gate;
@@ -127,8 +129,8 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
     return;
   }
   g_fast.store_armed = 0;
-  Thread& thread = current();
-  Host& host = g_machine->hosts[thread.host];
+  Thread &thread = current();
+  Host &host = g_machine->hosts[thread.host];
   count_step();
   ++host.count.flushes;
   const uint64_t line = (address - g_fast.view) >> kLineShift;
@@ -146,7 +148,7 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
 void issue_store_fence() {
   if (g_machine == nullptr || g_machine->current == nullptr) return;
   g_fast.store_armed = 0;
-  Thread& thread = current();
+  Thread &thread = current();
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
   if (thread.pending.empty()) return;
@@ -156,19 +158,20 @@ void issue_store_fence() {
   push(thread, entry);
 }
 
-void issue_stream(uint64_t address, const void* data, uint32_t bytes, uint64_t pc) {
+void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t pc) {
   g_fast.store_armed = 0;
-  Thread& thread = current();
-  Host& host = g_machine->hosts[thread.host];
+  Thread &thread = current();
+  Host &host = g_machine->hosts[thread.host];
   count_step();
   ++g_fast.stores;
   const uint64_t offset = address - g_fast.view;
   const uint64_t line = offset >> kLineShift;
   const uint64_t begin = offset & (kLineBytes - 1);
   note_use(host, line);
-  Pending* buffer = nullptr;
-  for (Pending& entry : thread.pending) {
-    if (entry.line == line && entry.kind != PendingKind::kStoreFence) buffer = entry.kind == PendingKind::kStream ? &entry : nullptr;
+  Pending *buffer = nullptr;
+  for (Pending &entry : thread.pending) {
+    if (entry.line == line && entry.kind != PendingKind::kStoreFence)
+      buffer = entry.kind == PendingKind::kStream ? &entry : nullptr;
   }
   if (buffer == nullptr) {
     while (thread.streams >= kStreamBuffersMax) {
@@ -190,7 +193,7 @@ void issue_stream(uint64_t address, const void* data, uint32_t bytes, uint64_t p
   shadow_stream(thread, *buffer, offset, bytes);
 }
 
-void drain_for_store(Thread& thread) {
+void drain_for_store(Thread &thread) {
   size_t held = 0;  // entries up to the last SFENCE or CLFLUSH that have to go
   for (size_t i = 0; i < thread.pending.size(); ++i) {
     if (thread.pending[i].kind == PendingKind::kStoreFence) held = i + 1;
@@ -215,16 +218,16 @@ void drain_for_store(Thread& thread) {
   if (thread.writes_ordered) wait_for_writes(thread);
 }
 
-void commit_all_pending(Thread& thread) {
+void commit_all_pending(Thread &thread) {
   while (!thread.pending.empty()) commit_at(thread, 0);
 }
 
-void drain_all(Thread& thread) {
+void drain_all(Thread &thread) {
   commit_all_pending(thread);
   wait_for_writes(thread);
 }
 
-void commit_streams(Thread& thread, uint64_t line) {
+void commit_streams(Thread &thread, uint64_t line) {
   for (size_t i = 0; i < thread.pending.size(); ++i) {
     if (thread.pending[i].line != line || thread.pending[i].kind != PendingKind::kStream) continue;
     for (size_t before = i; before != 0; --before) commit_at(thread, 0);
@@ -234,12 +237,12 @@ void commit_streams(Thread& thread, uint64_t line) {
 }
 
 bool retire_one() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   size_t count = 0;
-  for (const auto& thread : m.threads) count += !thread->pending.empty();
+  for (const auto &thread : m.threads) count += !thread->pending.empty();
   if (count == 0) return false;
   size_t pick = m.rng.below(count);
-  for (const auto& thread : m.threads) {
+  for (const auto &thread : m.threads) {
     if (thread->pending.empty() || pick-- != 0) continue;
     size_t index = m.rng.below(thread->pending.size());
     while (!may_commit(*thread, index)) --index;  // the oldest always may

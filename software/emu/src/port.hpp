@@ -12,7 +12,7 @@ class MemoryPort {
  public:
   virtual ~MemoryPort() = default;
   /** Take the request. True: served at once, its data is valid; false: complete_request comes later. */
-  virtual bool submit(Request* request) = 0;
+  virtual bool submit(Request *request) = 0;
   /** A flush may be reported complete although the device does not have the line yet. */
   virtual bool posted() const { return false; }
   /** Finish own writes of this line now, if this port can; false: the thread has to wait. */
@@ -27,7 +27,7 @@ std::unique_ptr<MemoryPort> make_functional_port();
 std::unique_ptr<RtlPort> make_rtl_port();
 
 /** The device's side of a request. `data` is what the wire carried, `mask` the bytes enabled. */
-void device_write(Request* request, const uint8_t* data, uint64_t mask);
-void device_read(Request* request);
+void device_write(Request *request, const uint8_t *data, uint64_t mask);
+void device_read(Request *request);
 
 }  // namespace prismem

@@ -10,18 +10,18 @@
 
 namespace prismem {
 
-void device_read(Request* request) {
-  const Machine& m = *g_machine;
+void device_read(Request *request) {
+  const Machine &m = *g_machine;
   memcpy(request->data.data(), m.device.data + (request->line << kLineShift), kLineBytes);
   if (m.device.meta != nullptr) {
     memcpy(request->meta.data(), m.device.meta + request->line * kWordsPerLine, sizeof request->meta);
   }
 }
 
-void device_write(Request* request, const uint8_t* data, uint64_t mask) {
-  Machine& m = *g_machine;
+void device_write(Request *request, const uint8_t *data, uint64_t mask) {
+  Machine &m = *g_machine;
   check_device_write(*request);
-  uint8_t* line = m.device.data + (request->line << kLineShift);
+  uint8_t *line = m.device.data + (request->line << kLineShift);
   if (mask == ~0ull) {
     memcpy(line, data, kLineBytes);
   } else {
@@ -36,21 +36,29 @@ namespace {
 
 Decision decision_of(RequestKind kind) {
   switch (kind) {
-    case RequestKind::kFill: return Decision::kFill;
-    case RequestKind::kPrefetch: return Decision::kPrefetch;
-    case RequestKind::kWriteBack: return Decision::kWriteBack;
-    case RequestKind::kStream: return Decision::kStream;
-    case RequestKind::kDmaRead: return Decision::kDmaRead;
-    case RequestKind::kDmaWrite: return Decision::kDmaWrite;
-    case RequestKind::kTrafficRead: return Decision::kTrafficRead;
-    case RequestKind::kTrafficWrite: return Decision::kTrafficWrite;
+    case RequestKind::kFill:
+      return Decision::kFill;
+    case RequestKind::kPrefetch:
+      return Decision::kPrefetch;
+    case RequestKind::kWriteBack:
+      return Decision::kWriteBack;
+    case RequestKind::kStream:
+      return Decision::kStream;
+    case RequestKind::kDmaRead:
+      return Decision::kDmaRead;
+    case RequestKind::kDmaWrite:
+      return Decision::kDmaWrite;
+    case RequestKind::kTrafficRead:
+      return Decision::kTrafficRead;
+    case RequestKind::kTrafficWrite:
+      return Decision::kTrafficWrite;
   }
   return Decision::kFill;
 }
 
 class FunctionalPort final : public MemoryPort {
  public:
-  bool submit(Request* request) override {
+  bool submit(Request *request) override {
     const bool write = request->kind == RequestKind::kWriteBack || request->kind == RequestKind::kStream;
     if (write && posted() && !g_machine->finished) {
       delayed_.push_back(request);
@@ -81,7 +89,7 @@ class FunctionalPort final : public MemoryPort {
   bool idle() const override { return delayed_.empty(); }
 
  private:
-  void serve(Request* request) {
+  void serve(Request *request) {
     if (is_read(request->kind)) {
       device_read(request);
     } else {
@@ -90,18 +98,20 @@ class FunctionalPort final : public MemoryPort {
     note(decision_of(request->kind), request->host, request->line, request->mask, request->data.data());
   }
 
-  void finish(std::vector<Request*>::iterator it) {
-    Request* request = *it;
+  void finish(std::vector<Request *>::iterator it) {
+    Request *request = *it;
     delayed_.erase(it);
     serve(request);
     complete_request(request);
   }
 
-  std::vector<Request*> delayed_;  ///< at most one a host and line; later ones wait in the host's `deferred`
+  std::vector<Request *> delayed_;  ///< at most one a host and line; later ones wait in the host's `deferred`
 };
 
 }  // namespace
 
-std::unique_ptr<MemoryPort> make_functional_port() { return std::make_unique<FunctionalPort>(); }
+std::unique_ptr<MemoryPort> make_functional_port() {
+  return std::make_unique<FunctionalPort>();
+}
 
 }  // namespace prismem

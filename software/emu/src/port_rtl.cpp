@@ -16,16 +16,21 @@ namespace prismem {
 namespace {
 
 constexpr uint32_t kNicTagsMax = 1u << 16;
-int channel_of(const Request& request) { return is_read(request.kind) ? 0 : 1; }
-uint64_t place_key(int module, uint64_t dpa) { return (static_cast<uint64_t>(module) << 48) | (dpa >> kLineShift); }
+int channel_of(const Request &request) {
+  return is_read(request.kind) ? 0 : 1;
+}
+uint64_t place_key(int module, uint64_t dpa) {
+  return (static_cast<uint64_t>(module) << 48) | (dpa >> kLineShift);
+}
 
-Decision decision_of(const Request& request) {
-  static const Decision decisions[] = {Decision::kFill,    Decision::kPrefetch, Decision::kWriteBack,   Decision::kStream,
-                                       Decision::kDmaRead, Decision::kDmaWrite, Decision::kTrafficRead, Decision::kTrafficWrite};
+Decision decision_of(const Request &request) {
+  static const Decision decisions[] = {Decision::kFill,        Decision::kPrefetch,    Decision::kWriteBack,
+                                       Decision::kStream,      Decision::kDmaRead,     Decision::kDmaWrite,
+                                       Decision::kTrafficRead, Decision::kTrafficWrite};
   return decisions[static_cast<size_t>(request.kind)];
 }
 
-void raise_check(const Request& request, std::string message) {
+void raise_check(const Request &request, std::string message) {
   Fault fault = fault_here("check", request.line << kLineShift, 0);
   fault.host = static_cast<int>(request.host);
   fault.message = std::move(message);
@@ -37,7 +42,7 @@ void raise_check(const Request& request, std::string message) {
 RtlPort::RtlPort() {
   const uint32_t half = g_machine->cfg.outstanding_max / 2;
   hosts_.resize(g_machine->hosts.size());
-  for (HostPort& host : hosts_) {
+  for (HostPort &host : hosts_) {
     host.by_tag.assign(size_t{half} * 2, nullptr);
     for (uint32_t tag = 0; tag < half; ++tag) {
       host.free_tags[0].push_back(tag);
@@ -46,44 +51,48 @@ RtlPort::RtlPort() {
   }
 }
 
-std::unique_ptr<RtlPort> make_rtl_port() { return std::make_unique<RtlPort>(); }
+std::unique_ptr<RtlPort> make_rtl_port() {
+  return std::make_unique<RtlPort>();
+}
 
-bool RtlPort::submit(Request* request) {
+bool RtlPort::submit(Request *request) {
   if (g_machine->finished) {  // the final write-backs take no time
     if (!is_read(request->kind)) device_write(request, request->data.data(), request->mask);
     return true;
   }
-  auto& queue = hosts_[request->host].queue[channel_of(*request)];
+  auto &queue = hosts_[request->host].queue[channel_of(*request)];
   if (queue.size() >= kPortQueueMax) {
     raise_check(*request, "host " + std::to_string(request->host) + " has " + std::to_string(queue.size()) +
                               " requests waiting: the hardware takes none");
   }
-  note(decision_of(*request), request->host, request->line, request->mask, is_read(request->kind) ? nullptr : request->data.data());
+  note(decision_of(*request), request->host, request->line, request->mask,
+       is_read(request->kind) ? nullptr : request->data.data());
   queue.push_back(request);
   ++on_their_way_;
   next_due_ = 0;
   return false;
 }
 
-Request* RtlPort::by_tag(int host, int tag) const {
+Request *RtlPort::by_tag(int host, int tag) const {
   if (host < 0 || static_cast<size_t>(host) >= hosts_.size()) return nullptr;
-  const auto& tags = hosts_[static_cast<size_t>(host)].by_tag;
+  const auto &tags = hosts_[static_cast<size_t>(host)].by_tag;
   return tag < 0 || static_cast<size_t>(tag) >= tags.size() ? nullptr : tags[static_cast<size_t>(tag)];
 }
 
-Request* RtlPort::by_nic_tag(int host, int tag) const {
+Request *RtlPort::by_nic_tag(int host, int tag) const {
   if (host < 0 || static_cast<size_t>(host) >= hosts_.size()) return nullptr;
-  const auto& tags = hosts_[static_cast<size_t>(host)].by_nic_tag;
+  const auto &tags = hosts_[static_cast<size_t>(host)].by_nic_tag;
   return tag < 0 || static_cast<size_t>(tag) >= tags.size() ? nullptr : tags[static_cast<size_t>(tag)];
 }
 
-int RtlPort::pop(int host, int channel, uint32_t* tag, uint64_t* hpa, uint32_t* data, uint32_t* be) {
-  if (g_machine->state != EMU_RUNNING || host < 0 || static_cast<size_t>(host) >= hosts_.size() || (channel & ~1) != 0) return EMU_DPI_NONE;
-  HostPort& port = hosts_[static_cast<size_t>(host)];
-  auto& queue = port.queue[channel];
-  auto& free_tags = port.free_tags[channel];
+int RtlPort::pop(int host, int channel, uint32_t *tag, uint64_t *hpa, uint32_t *data, uint32_t *be) {
+  if (g_machine->state != EMU_RUNNING || host < 0 || static_cast<size_t>(host) >= hosts_.size() || (channel & ~1) != 0)
+    return EMU_DPI_NONE;
+  HostPort &port = hosts_[static_cast<size_t>(host)];
+  auto &queue = port.queue[channel];
+  auto &free_tags = port.free_tags[channel];
   if (queue.empty() || free_tags.empty()) return EMU_DPI_NONE;
-  Request* request = queue.front();
+  Request *request = queue.front();
   queue.pop_front();
   request->tag = free_tags.front();
   free_tags.pop_front();
@@ -98,12 +107,13 @@ int RtlPort::pop(int host, int channel, uint32_t* tag, uint64_t* hpa, uint32_t* 
   return request->mask == ~0ull ? EMU_DPI_MEM_WR : EMU_DPI_MEM_WR_PTL;
 }
 
-void RtlPort::done(uint64_t now, int host, int tag, int status, const uint32_t* data) {
-  const Request* request = by_tag(host, tag);
+void RtlPort::done(uint64_t now, int host, int tag, int status, const uint32_t *data) {
+  const Request *request = by_tag(host, tag);
   if (request == nullptr) {
     Fault fault = fault_here("check", kNever, 0);
     fault.host = host;
-    fault.message = "completion for tag " + std::to_string(tag) + " of host " + std::to_string(host) + ", which is not in flight";
+    fault.message =
+        "completion for tag " + std::to_string(tag) + " of host " + std::to_string(host) + ", which is not in flight";
     raise_fault(std::move(fault));
     return;
   }
@@ -112,27 +122,31 @@ void RtlPort::done(uint64_t now, int host, int tag, int status, const uint32_t* 
   done_.push_back(done);
 }
 
-void RtlPort::report_status(const Request& request, uint8_t status) {
-  Machine& m = *g_machine;
+void RtlPort::report_status(const Request &request, uint8_t status) {
+  Machine &m = *g_machine;
   Fault fault = fault_here(status == EMU_DPI_NXM ? "nxm" : "poison", request.line << kLineShift, 0);
   fault.host = static_cast<int>(request.host);
-  for (const auto& thread : m.threads) {
-    if (thread->state != ThreadState::kMemory || thread->host != request.host || thread->wait_line != request.line) continue;
+  for (const auto &thread : m.threads) {
+    if (thread->state != ThreadState::kMemory || thread->host != request.host || thread->wait_line != request.line)
+      continue;
     fault.thread = thread->tid;
     fault.pc = pc_id(thread->last_pc);
   }
   char where[96];
-  snprintf(where, sizeof where, "0x%llx (pool+0x%llx)", static_cast<unsigned long long>(m.cfg.hpa_base + (request.line << kLineShift)),
+  snprintf(where, sizeof where, "0x%llx (pool+0x%llx)",
+           static_cast<unsigned long long>(m.cfg.hpa_base + (request.line << kLineShift)),
            static_cast<unsigned long long>(request.line << kLineShift));
-  const std::string what = std::string(is_read(request.kind) ? "read" : "write") + " by host " + std::to_string(request.host) + " of address " + where;
-  fault.message = status == EMU_DPI_NXM ? "nxm: " + what + ": no decoder claims it" : "poison: " + what + ": the data is poisoned";
+  const std::string what = std::string(is_read(request.kind) ? "read" : "write") + " by host " +
+                           std::to_string(request.host) + " of address " + where;
+  fault.message =
+      status == EMU_DPI_NXM ? "nxm: " + what + ": no decoder claims it" : "poison: " + what + ": the data is poisoned";
   if (fault.pc != 0) fault.message += ", at \1";
   raise_fault(std::move(fault));
 }
 
-void RtlPort::finish(const Done& done) {
-  HostPort& port = hosts_[done.host];
-  Request* request = port.by_tag[done.tag];
+void RtlPort::finish(const Done &done) {
+  HostPort &port = hosts_[done.host];
+  Request *request = port.by_tag[done.tag];
   if (request == nullptr) {  // two completions of one tag in one clock
     Fault fault = fault_here("check", kNever, 0);
     fault.message = "two completions for tag " + std::to_string(done.tag) + " of host " + std::to_string(done.host);
@@ -164,15 +178,16 @@ void RtlPort::finish(const Done& done) {
 void RtlPort::deliver(uint64_t now) {
   std::vector<Done> ready;
   std::vector<Done> later;
-  for (const Done& done : done_) (done.cycle < now ? ready : later).push_back(done);
+  for (const Done &done : done_) (done.cycle < now ? ready : later).push_back(done);
   done_.swap(later);
-  std::sort(ready.begin(), ready.end(),
-            [](const Done& a, const Done& b) { return std::tie(a.cycle, a.host, a.tag) < std::tie(b.cycle, b.host, b.tag); });
-  for (const Done& done : ready) finish(done);
+  std::sort(ready.begin(), ready.end(), [](const Done &a, const Done &b) {
+    return std::tie(a.cycle, a.host, a.tag) < std::tie(b.cycle, b.host, b.tag);
+  });
+  for (const Done &done : ready) finish(done);
 }
 
 void RtlPort::settle_end() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.state != EMU_RUNNING) {
     externals_cancel();
     return;
@@ -184,7 +199,8 @@ void RtlPort::settle_end() {
     externals_cancel();
     return;
   }
-  const bool someone_acts = !m.ready.empty() || earliest_wake() != kNever || on_their_way_ != 0 || traffic.next_due() != kNever || dma_any();
+  const bool someone_acts =
+      !m.ready.empty() || earliest_wake() != kNever || on_their_way_ != 0 || traffic.next_due() != kNever || dma_any();
   if (someone_acts) return;
   Fault fault = fault_here("deadlock", kNever, 0);
   fault.message = "deadlock: no thread can ever run again\n" + waiting_report();
@@ -194,7 +210,7 @@ void RtlPort::settle_end() {
 }
 
 int RtlPort::tick(uint64_t now) {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.state != EMU_RUNNING || (ticked_ && now <= last_tick_)) return m.state;
   ticked_ = true;
   last_tick_ = now;
@@ -203,7 +219,7 @@ int RtlPort::tick(uint64_t now) {
   deliver(now);
   if (m.state == EMU_RUNNING) run_due_threads();
   if (m.state == EMU_RUNNING) {
-    for (Host& host : m.hosts) {
+    for (Host &host : m.hosts) {
       if (host.dma_active != 0) dma_issue(host);
     }
     traffic.issue(now, m.live == 0 && traffic.bounded_ended());
@@ -217,7 +233,7 @@ int RtlPort::tick(uint64_t now) {
 uint64_t RtlPort::next_wake(uint64_t now) const {
   if (g_machine->state != EMU_RUNNING) return kNever;
   if (!ticked_ || !done_.empty()) return now + 1;
-  for (const HostPort& port : hosts_) {
+  for (const HostPort &port : hosts_) {
     for (const int channel : {0, 1}) {
       if (!port.queue[channel].empty()) return now + 1;
     }
@@ -225,14 +241,15 @@ uint64_t RtlPort::next_wake(uint64_t now) const {
   return next_due_ == kNever ? kNever : std::max(next_due_, now + 1);
 }
 
-uint64_t RtlPort::line_at(int module, uint64_t dpa, const Request* request) {
+uint64_t RtlPort::line_at(int module, uint64_t dpa, const Request *request) {
   const uint64_t place = place_key(module, dpa);
   const auto known = line_of_place_.find(place);
   if (request == nullptr) return known == line_of_place_.end() ? kNever : known->second;
   if (known != line_of_place_.end()) {
     if (known->second != request->line) {
       raise_check(*request, "module " + std::to_string(module) + " address " + std::to_string(dpa) + " serves line " +
-                                std::to_string(known->second) + " and line " + std::to_string(request->line) + " of the pool");
+                                std::to_string(known->second) + " and line " + std::to_string(request->line) +
+                                " of the pool");
     }
     return known->second;
   }
@@ -251,8 +268,8 @@ uint64_t RtlPort::line_at(int module, uint64_t dpa, const Request* request) {
   return request->line;
 }
 
-void RtlPort::store_read(int module, uint64_t dpa, int host, int ntag, uint32_t* data) {
-  Request* request = by_nic_tag(host, ntag);
+void RtlPort::store_read(int module, uint64_t dpa, int host, int ntag, uint32_t *data) {
+  Request *request = by_nic_tag(host, ntag);
   const uint64_t line = line_at(module, dpa, request);
   if (request != nullptr && line == request->line) {
     if (is_read(request->kind)) {
@@ -272,10 +289,10 @@ void RtlPort::store_read(int module, uint64_t dpa, int host, int ntag, uint32_t*
   }
 }
 
-void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t* data, const uint32_t* be) {
+void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t *data, const uint32_t *be) {
   const uint64_t mask = be[0] | (static_cast<uint64_t>(be[1]) << 32);
-  const auto* bytes = reinterpret_cast<const uint8_t*>(data);
-  Request* request = by_nic_tag(host, ntag);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(data);
+  Request *request = by_nic_tag(host, ntag);
   const uint64_t line = line_at(module, dpa, request);
   if (request != nullptr && line == request->line && !is_read(request->kind)) {
     for (uint32_t i = 0; i < kLineBytes; ++i) {
@@ -289,7 +306,8 @@ void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const ui
     request->bound = true;
     return;
   }
-  uint8_t* target = line != kNever ? g_machine->device.data + (line << kLineShift) : loose_[place_key(module, dpa)].data();
+  uint8_t *target =
+      line != kNever ? g_machine->device.data + (line << kLineShift) : loose_[place_key(module, dpa)].data();
   for (uint32_t i = 0; i < kLineBytes; ++i) {
     if ((mask >> i) & 1) target[i] = bytes[i];
   }
@@ -297,17 +315,19 @@ void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const ui
 
 void RtlPort::probe(uint64_t now, int stage, int host, int tag, int aux) {
   if (stage < 0 || stage >= static_cast<int>(kStages)) return;
-  const bool by_host_tag = stage <= EMU_STAGE_NIC_TAG || stage == EMU_STAGE_HOST || (stage == EMU_STAGE_NIC_RSP && aux == 1);
-  Request* request = by_host_tag ? by_tag(host, tag) : by_nic_tag(host, tag);
+  const bool by_host_tag =
+      stage <= EMU_STAGE_NIC_TAG || stage == EMU_STAGE_HOST || (stage == EMU_STAGE_NIC_RSP && aux == 1);
+  Request *request = by_host_tag ? by_tag(host, tag) : by_nic_tag(host, tag);
   if (request == nullptr) return;
   request->stamp[static_cast<size_t>(stage)] = now;
   if (stage == EMU_STAGE_MOD_RX) request->module = static_cast<uint32_t>(aux);
   if (stage == EMU_STAGE_NIC_TAG && aux >= 0 && aux < static_cast<int>(kNicTagsMax)) {
-    auto& tags = hosts_[static_cast<size_t>(host)].by_nic_tag;
+    auto &tags = hosts_[static_cast<size_t>(host)].by_nic_tag;
     if (static_cast<size_t>(aux) >= tags.size()) tags.resize(static_cast<size_t>(aux) + 1, nullptr);
     tags[static_cast<size_t>(aux)] = request;
   }
-  if (stage == EMU_STAGE_NIC_RSP && !by_host_tag) hosts_[static_cast<size_t>(host)].by_nic_tag[static_cast<size_t>(tag)] = nullptr;
+  if (stage == EMU_STAGE_NIC_RSP && !by_host_tag)
+    hosts_[static_cast<size_t>(host)].by_nic_tag[static_cast<size_t>(tag)] = nullptr;
 }
 
 }  // namespace prismem

@@ -17,17 +17,17 @@ namespace prismem {
 class RtlPort final : public MemoryPort {
  public:
   RtlPort();
-  bool submit(Request* request) override;
+  bool submit(Request *request) override;
   bool force(uint32_t, uint64_t) override { return false; }
   bool progress() override { return false; }
   bool idle() const override { return on_their_way_ == 0; }
 
   int tick(uint64_t now);
-  int pop(int host, int channel, uint32_t* tag, uint64_t* hpa, uint32_t* data, uint32_t* be);
-  void done(uint64_t now, int host, int tag, int status, const uint32_t* data);
+  int pop(int host, int channel, uint32_t *tag, uint64_t *hpa, uint32_t *data, uint32_t *be);
+  void done(uint64_t now, int host, int tag, int status, const uint32_t *data);
   uint64_t next_wake(uint64_t now) const;
-  void store_read(int module, uint64_t dpa, int host, int ntag, uint32_t* data);
-  void store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t* data, const uint32_t* be);
+  void store_read(int module, uint64_t dpa, int host, int ntag, uint32_t *data);
+  void store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t *data, const uint32_t *be);
   void probe(uint64_t now, int stage, int host, int tag, int aux);
 
   Latency latency;
@@ -35,10 +35,11 @@ class RtlPort final : public MemoryPort {
 
  private:
   struct HostPort {
-    std::deque<Request*> queue[2];      ///< reads, writes
-    std::deque<uint32_t> free_tags[2];  ///< oldest first; each channel has its own half, so that fetch order cannot matter
-    std::vector<Request*> by_tag;
-    std::vector<Request*> by_nic_tag;
+    std::deque<Request *> queue[2];  ///< reads, writes
+    std::deque<uint32_t>
+        free_tags[2];  ///< oldest first; each channel has its own half, so that fetch order cannot matter
+    std::vector<Request *> by_tag;
+    std::vector<Request *> by_nic_tag;
   };
   struct Done {
     uint64_t cycle;
@@ -47,13 +48,13 @@ class RtlPort final : public MemoryPort {
     std::array<uint8_t, kLineBytes> data;
   };
 
-  Request* by_tag(int host, int tag) const;
-  Request* by_nic_tag(int host, int tag) const;
+  Request *by_tag(int host, int tag) const;
+  Request *by_nic_tag(int host, int tag) const;
   void deliver(uint64_t now);
-  void finish(const Done& done);
-  void report_status(const Request& request, uint8_t status);
+  void finish(const Done &done);
+  void report_status(const Request &request, uint8_t status);
   /** The pool line at this place of a module, or kNever; learns it from a request whose transaction it is. */
-  uint64_t line_at(int module, uint64_t dpa, const Request* request);
+  uint64_t line_at(int module, uint64_t dpa, const Request *request);
   void settle_end();
 
   std::vector<HostPort> hosts_;

@@ -9,20 +9,20 @@
 
 namespace prismem {
 
-const char* state_name(int state) {
-  static const char* const names[] = {"running", "done", "fault", "stuck", "deadlock", "failed"};
+const char *state_name(int state) {
+  static const char *const names[] = {"running", "done", "fault", "stuck", "deadlock", "failed"};
   return state >= 0 && state <= EMU_FAILED ? names[state] : "unknown";
 }
 
 int actor_host(uint32_t actor) {
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   if (actor == kNobody) return -1;
   if (actor < m.hosts.size()) return static_cast<int>(actor);
   return static_cast<int>(m.threads[actor - m.hosts.size()]->host);
 }
 
 int actor_thread(uint32_t actor) {
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   return actor == kNobody || actor < m.hosts.size() ? -1 : static_cast<int>(actor - m.hosts.size());
 }
 
@@ -32,8 +32,8 @@ std::string actor_text(uint32_t actor) {
   return actor_thread(actor) < 0 ? "the DMA engine of " + host : host;
 }
 
-Fault fault_here(const char* kind, uint64_t offset, uint64_t pc) {
-  const Machine& m = *g_machine;
+Fault fault_here(const char *kind, uint64_t offset, uint64_t pc) {
+  const Machine &m = *g_machine;
   Fault fault;
   fault.kind = kind;
   fault.time_ns = now_ns();
@@ -47,11 +47,14 @@ Fault fault_here(const char* kind, uint64_t offset, uint64_t pc) {
 }
 
 void raise_fault(Fault fault) {
-  Machine& m = *g_machine;
-  for (const Fault& known : m.faults) {
-    if (known.kind == fault.kind && known.pc == fault.pc && known.other_pc == fault.other_pc && known.offset == fault.offset) return;
+  Machine &m = *g_machine;
+  for (const Fault &known : m.faults) {
+    if (known.kind == fault.kind && known.pc == fault.pc && known.other_pc == fault.other_pc &&
+        known.offset == fault.offset)
+      return;
   }
-  note(Decision::kFault, fault.offset, static_cast<uint64_t>(fault.host), static_cast<uint64_t>(fault.other_host), nullptr);
+  note(Decision::kFault, fault.offset, static_cast<uint64_t>(fault.host), static_cast<uint64_t>(fault.other_host),
+       nullptr);
   if (m.log != nullptr) {
     fprintf(m.log, "# fault %s pool+0x%llx host %d at %s, host %d at %s\n", fault.kind.c_str(),
             static_cast<unsigned long long>(fault.offset), fault.host, module_offset(pc_of(fault.pc)).c_str(),
@@ -63,15 +66,17 @@ void raise_fault(Fault fault) {
 
 namespace {
 
-std::string place(const Location& where) {
+std::string place(const Location &where) {
   if (where.source.empty()) return "an unknown place";
   return where.function.empty() ? where.source : where.source + " (" + where.function + ")";
 }
 
-std::string place_of_pc(uint64_t pc) { return place(locate({pc_id(pc)})[0]); }
+std::string place_of_pc(uint64_t pc) {
+  return place(locate({pc_id(pc)})[0]);
+}
 
 /** Replace the marks of the message by the two places. */
-std::string finished_message(const Fault& fault, const Location& own, const Location& other) {
+std::string finished_message(const Fault &fault, const Location &own, const Location &other) {
   std::string text;
   for (const char c : fault.message) {
     if (c == '\1') {
@@ -88,22 +93,23 @@ std::string finished_message(const Fault& fault, const Location& own, const Loca
 }  // namespace
 
 std::string line_report(uint64_t offset) {
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   const uint64_t line = offset >> kLineShift;
   std::string text = "line " + std::to_string(line) + " (pool+0x";
   char digits[24];
   snprintf(digits, sizeof digits, "%llx", static_cast<unsigned long long>(offset));
   text += std::string(digits) + "): ";
   bool held = false;
-  for (const Host& host : m.hosts) {
+  for (const Host &host : m.hosts) {
     if (!(host.state[line] & kValid)) continue;
-    text += (held ? ", host " : "host ") + std::to_string(host.id) + (host.dirty[line] != 0 ? " holds it dirty" : " holds a clean copy");
+    text += (held ? ", host " : "host ") + std::to_string(host.id) +
+            (host.dirty[line] != 0 ? " holds it dirty" : " holds a clean copy");
     if (host.state[line] & kCheck) text += " (stale)";
     held = true;
   }
   if (!held) text += "in no cache";
   if (m.newest != nullptr) {
-    const WordMeta& newest = m.newest[offset >> 3];
+    const WordMeta &newest = m.newest[offset >> 3];
     if (newest.version() != 0) {
       text += "; last store by " + actor_text(newest.actor()) + " at " + place(locate({newest.pc})[0]);
       if (m.device.meta[offset >> 3].version() != newest.version()) text += ", not in the device";
@@ -113,17 +119,25 @@ std::string line_report(uint64_t offset) {
 }
 
 std::string waiting_report() {
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   std::string text;
-  for (const auto& thread : m.threads) {
+  for (const auto &thread : m.threads) {
     if (thread->state == ThreadState::kDone) continue;
-    text += "  thread " + std::to_string(thread->tid) + " (" + thread->name + ") of host " + std::to_string(thread->host);
+    text +=
+        "  thread " + std::to_string(thread->tid) + " (" + thread->name + ") of host " + std::to_string(thread->host);
     switch (thread->state) {
-      case ThreadState::kReady: text += " runs or polls"; break;
-      case ThreadState::kSleeping: text += " sleeps until " + std::to_string(thread->wake_ns) + " ns"; break;
+      case ThreadState::kReady:
+        text += " runs or polls";
+        break;
+      case ThreadState::kSleeping:
+        text += " sleeps until " + std::to_string(thread->wake_ns) + " ns";
+        break;
       case ThreadState::kMemory:
-      case ThreadState::kBlocked: text += std::string(" waits for ") + thread->wait_for; break;
-      case ThreadState::kDone: break;
+      case ThreadState::kBlocked:
+        text += std::string(" waits for ") + thread->wait_for;
+        break;
+      case ThreadState::kDone:
+        break;
     }
     const bool running = m.current == thread.get();
     const uint64_t offset = running ? g_fast.last_offset : thread->last_offset;
@@ -139,7 +153,7 @@ std::string waiting_report() {
 
 using namespace prismem;
 
-PRISMEM_EXPORT void emu_fail(const void* addr, const char* fmt, ...) {
+PRISMEM_EXPORT void emu_fail(const void *addr, const char *fmt, ...) {
   if (g_machine == nullptr) return;
   char text[1024];
   va_list args;
@@ -148,8 +162,9 @@ PRISMEM_EXPORT void emu_fail(const void* addr, const char* fmt, ...) {
   va_end(args);
   const uint64_t address = reinterpret_cast<uint64_t>(addr);
   const bool pool = addr != nullptr && in_view(address);
-  Fault fault = fault_here("check", pool ? address - g_fast.view : kNever, reinterpret_cast<uint64_t>(__builtin_return_address(0)));
-  for (char& c : text) {
+  Fault fault = fault_here("check", pool ? address - g_fast.view : kNever,
+                           reinterpret_cast<uint64_t>(__builtin_return_address(0)));
+  for (char &c : text) {
     if (c == '\1' || c == '\2') c = '?';
   }
   fault.message = std::string(text) + " at \1";
@@ -157,7 +172,7 @@ PRISMEM_EXPORT void emu_fail(const void* addr, const char* fmt, ...) {
     const uint64_t offset = address - g_fast.view;
     fault.message += "; " + line_report(offset);
     if (g_machine->newest != nullptr && g_machine->newest[offset >> 3].version() != 0) {
-      const WordMeta& newest = g_machine->newest[offset >> 3];
+      const WordMeta &newest = g_machine->newest[offset >> 3];
       fault.other_host = actor_host(newest.actor());
       fault.other_thread = actor_thread(newest.actor());
       fault.other_pc = newest.pc;
@@ -167,25 +182,27 @@ PRISMEM_EXPORT void emu_fail(const void* addr, const char* fmt, ...) {
   end_run(EMU_FAULT);
 }
 
-PRISMEM_EXPORT const char* emu_report(void) {
+PRISMEM_EXPORT const char *emu_report(void) {
   if (g_machine == nullptr) return "{}";
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   std::vector<uint32_t> pcs;
-  for (const Fault& fault : m.faults) {
+  for (const Fault &fault : m.faults) {
     pcs.push_back(fault.pc);
     pcs.push_back(fault.other_pc);
   }
   const std::vector<Location> places = locate(pcs);
   char digest[24];
   snprintf(digest, sizeof digest, "%016llx", static_cast<unsigned long long>(m.digest));
-  static const char* const policies[] = {"random", "lazy", "eager", "warm"};
+  static const char *const policies[] = {"random", "lazy", "eager", "warm"};
   Json json;
   json.open('{').field("state", static_cast<uint64_t>(m.state)).field("state_name", std::string(state_name(m.state)));
   json.field("now_ns", now_ns()).field("steps", steps_now()).field("switches", m.switches);
-  json.field("digest", std::string(digest)).field("seed", m.cfg.seed).field("policy", std::string(policies[m.cfg.policy]));
+  json.field("digest", std::string(digest))
+      .field("seed", m.cfg.seed)
+      .field("policy", std::string(policies[m.cfg.policy]));
   json.key("faults").open('[');
   for (size_t i = 0; i < m.faults.size(); ++i) {
-    const Fault& fault = m.faults[i];
+    const Fault &fault = m.faults[i];
     const bool placed = fault.offset != kNever;
     json.open('{').field("kind", fault.kind).field("time_ns", fault.time_ns);
     json.field("message", finished_message(fault, places[2 * i], places[2 * i + 1]));
@@ -197,18 +214,27 @@ PRISMEM_EXPORT const char* emu_report(void) {
     json.field("other_function", places[2 * i + 1].function).field("other_source", places[2 * i + 1].source).close('}');
   }
   json.close(']').key("hosts").open('[');
-  for (const Host& host : m.hosts) {
-    const HostCounters& c = host.count;
-    json.open('{').field("host", uint64_t{host.id}).field("loads", c.loads).field("stores", c.stores).field("fills", c.fills);
+  for (const Host &host : m.hosts) {
+    const HostCounters &c = host.count;
+    json.open('{')
+        .field("host", uint64_t{host.id})
+        .field("loads", c.loads)
+        .field("stores", c.stores)
+        .field("fills", c.fills);
     json.field("prefetches", c.prefetches).field("writebacks", c.writebacks).field("evictions", c.evictions);
     json.field("flushes", c.flushes).field("fences", c.fences).field("dma_lines_in", c.dma_lines_in);
     json.field("dma_lines_out", c.dma_lines_out).close('}');
   }
   json.close(']').key("threads").open('[');
-  static const char* const states[] = {"ready", "sleeping", "memory", "blocked", "done"};
-  for (const auto& thread : m.threads) {
-    json.open('{').signed_field("tid", thread->tid).field("host", uint64_t{thread->named_host}).field("name", thread->name);
-    json.field("state", std::string(states[static_cast<size_t>(thread->state)])).signed_field("status", thread->status).close('}');
+  static const char *const states[] = {"ready", "sleeping", "memory", "blocked", "done"};
+  for (const auto &thread : m.threads) {
+    json.open('{')
+        .signed_field("tid", thread->tid)
+        .field("host", uint64_t{thread->named_host})
+        .field("name", thread->name);
+    json.field("state", std::string(states[static_cast<size_t>(thread->state)]))
+        .signed_field("status", thread->status)
+        .close('}');
   }
   json.close(']').close('}');
   m.report_text = json.take();

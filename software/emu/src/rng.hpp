@@ -9,7 +9,7 @@
 
 namespace prismem {
 
-inline uint64_t splitmix64(uint64_t& state) {
+inline uint64_t splitmix64(uint64_t &state) {
   uint64_t z = (state += 0x9E3779B97F4A7C15ull);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
@@ -19,7 +19,7 @@ inline uint64_t splitmix64(uint64_t& state) {
 class Rng {
  public:
   explicit Rng(uint64_t seed) {
-    for (uint64_t& word : s_) word = splitmix64(seed);
+    for (uint64_t &word : s_) word = splitmix64(seed);
   }
 
   uint64_t next() {

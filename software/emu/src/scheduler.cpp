@@ -5,7 +5,6 @@
  */
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "access.hpp"
 #include "port.hpp"
@@ -20,119 +19,26 @@ constexpr uint64_t kPollNs = 15;
 constexpr uint64_t kPollsPerRetirement = 32;
 /** The random policy lets the caches act at one in so many polls. */
 constexpr uint64_t kPollEventOdds = 3;
-constexpr uint64_t kEagerEventEvery = 2;
-constexpr uint64_t kRtlSliceAccesses = 1000;
-/** One in so many forced switches, and each that a cache event asks for, stalls the thread for up to so long. */
-constexpr uint64_t kStallOdds = 4, kStallNs = 200;
 /** One in so many polls may go on at once although others are ready. */
 constexpr uint64_t kPollAgainOdds = 4;
 
-uint64_t event_mean(const Machine& m) {
-  if (m.cfg.policy == EMU_POLICY_EAGER) return kEagerEventEvery;
-  return m.cfg.policy == EMU_POLICY_RANDOM ? m.cfg.event_every : 0;
-}
-
-/** On the RTL port a thread that only hits must let time pass now and then, or the others' clock would stand still. */
-uint64_t switch_mean(const Machine& m) { return m.cfg.switch_every == 0 && m.rtl ? kRtlSliceAccesses : m.cfg.switch_every; }
-
-void arm_budget(uint64_t steps) {
-  Machine& m = *g_machine;
-  if (m.next_event == kNever && event_mean(m) != 0) m.next_event = steps + m.rng.countdown(event_mean(m));
-  if (m.next_switch == kNever && switch_mean(m) != 0) m.next_switch = steps + m.rng.countdown(switch_mean(m));
-  // Deadline D: the access that makes the count D brings the budget below 0.
-  m.step_target = std::max(std::min({m.next_event, m.next_switch, m.cfg.step_limit}), steps + 1) - 1;
-  g_fast.budget = static_cast<int64_t>(m.step_target - steps);
-}
-
-/** Add the hits of the running thread to its host and remember where it was. */
-void fold_counters(Thread& thread) {
-  Machine& m = *g_machine;
-  HostCounters& count = m.hosts[thread.host].count;
-  count.loads += g_fast.loads;
-  count.stores += g_fast.stores;
-  g_fast.loads = g_fast.stores = 0;
-  thread.last_offset = g_fast.last_offset;
-  thread.last_pc = g_fast.last_pc;
-  if (m.rtl) {
-    const uint64_t steps = steps_now();
-    thread.debt_ps += (steps - thread.step_mark) * m.cfg.access_ps;
-    thread.step_mark = steps;
-  }
-}
-
-void load_context(Thread& thread) {
-  Machine& m = *g_machine;
-  Host& host = m.hosts[thread.host];
-  m.current = &thread;
-  g_fast.view = reinterpret_cast<uint64_t>(host.view);
-  g_fast.view_bytes = m.cfg.pool_bytes;
-  g_fast.state = host.state;
-  g_fast.dirty = host.dirty;
-  g_fast.meta = host.meta;
-  g_fast.newest = m.newest;
-  g_fast.sharers = m.sharers;
-  g_fast.others = ~(1ull << host.id);
-  g_fast.all_views = reinterpret_cast<uint64_t>(m.hosts[0].view);
-  g_fast.all_views_bytes = m.view_stride * m.hosts.size();
-  g_fast.last_offset = thread.last_offset;
-  g_fast.last_pc = thread.last_pc;
-  g_fast.store_armed = 0;
-  g_fast.actor = thread.actor;
-  g_fast.epoch = thread.clock[thread.actor];
-  thread.step_mark = steps_now();
-  update_gate(thread);
-  errno = thread.saved_errno;
-}
-
-void clear_context() {
-  g_machine->current = nullptr;
-  g_fast.view_bytes = 0;
-  g_fast.all_views_bytes = 0;
-  g_fast.store_armed = 0;
-}
-
-/** Save the running thread and continue `next`; on return the thread runs again. */
-void switch_to(Thread* next) {
-  Machine& m = *g_machine;
-  Thread& self = *m.current;
-  if (next == &self) return;
-  fold_counters(self);
-  self.saved_errno = errno;
-  ++m.switches;
-  if (next != nullptr) {
-    note(Decision::kSwitch, static_cast<uint64_t>(self.tid), static_cast<uint64_t>(next->tid), now_ns(), nullptr);
-    load_context(*next);
-    next->fiber.enter(self.fiber);
-  } else {
-    clear_context();
-    m.main_context.enter(self.fiber);
-  }
-  load_context(self);
-}
-
 void wake_sleepers() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   const uint64_t now = now_ns();
-  for (auto& thread : m.threads) {
+  for (auto &thread : m.threads) {
     if (thread->state == ThreadState::kSleeping && thread->wake_ns <= now) wake(*thread);
   }
 }
 
-void unready(const Thread& thread) { std::erase(g_machine->ready, thread.tid); }
-
-void report_end(const char* kind, std::string message) {
-  Fault fault;
-  fault.kind = kind;
-  fault.time_ns = now_ns();
-  fault.message = std::move(message) + waiting_report();
-  g_machine->faults.push_back(std::move(fault));
+void unready(const Thread &thread) {
+  std::erase(g_machine->ready, thread.tid);
 }
 
 /** Nobody is ready on the functional port: time goes to the next sleeper or delayed event. Ends the run if none. */
 void advance_time() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   while (m.ready.empty()) {
-    for (Host& host : m.hosts) {
+    for (Host &host : m.hosts) {
       if (host.dma_active != 0) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(kDmaLinesInFlight)));
     }
     const uint64_t next = earliest_wake();
@@ -148,34 +54,41 @@ void advance_time() {
   }
 }
 
-/** Functional port: choose who runs; the running thread is in `ready` if it may go on. */
-void reschedule(bool to_other) {
-  Machine& m = *g_machine;
-  wake_sleepers();
-  if (m.ready.empty()) advance_time();
-  Thread& self = *m.current;
-  size_t index = m.rng.below(m.ready.size());
-  if (to_other && m.ready.size() > 1 && m.ready[index] == self.tid) index = (index + 1) % m.ready.size();
-  switch_to(m.threads[static_cast<size_t>(m.ready[index])].get());
-}
-
-void fiber_main(void* argument) {
-  Thread& thread = *static_cast<Thread*>(argument);
+void fiber_main(void *argument) {
+  Thread &thread = *static_cast<Thread *>(argument);
   const int64_t status = thread.external != nullptr ? external_body(thread) : thread.fn(thread.arg);
   thread_return(status);
 }
 
 }  // namespace
 
+void report_end(const char *kind, std::string message) {
+  Fault fault;
+  fault.kind = kind;
+  fault.time_ns = now_ns();
+  fault.message = std::move(message) + waiting_report();
+  g_machine->faults.push_back(std::move(fault));
+}
+
+void reschedule(bool to_other) {
+  Machine &m = *g_machine;
+  wake_sleepers();
+  if (m.ready.empty()) advance_time();
+  Thread &self = *m.current;
+  size_t index = m.rng.below(m.ready.size());
+  if (to_other && m.ready.size() > 1 && m.ready[index] == self.tid) index = (index + 1) % m.ready.size();
+  switch_to(m.threads[static_cast<size_t>(m.ready[index])].get());
+}
+
 uint64_t now_ns() {
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   if (!m.rtl) return m.now_ns + steps_now();
   if (m.current == nullptr) return m.now_ns;
   return m.now_ns + (m.current->debt_ps + (steps_now() - m.current->step_mark) * m.cfg.access_ps) / 1000;
 }
 
-int thread_create(uint32_t host, const char* name, emu_thread_fn fn, void* arg, uint32_t flags) {
-  Machine& m = *g_machine;
+int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags) {
+  Machine &m = *g_machine;
   auto thread = std::make_unique<Thread>();
   thread->tid = static_cast<int>(m.threads.size());
   thread->named_host = host;
@@ -196,60 +109,9 @@ int thread_create(uint32_t host, const char* name, emu_thread_fn fn, void* arg, 
   return tid;
 }
 
-void budget_expired() {
-  Machine& m = *g_machine;
-  const uint64_t steps = steps_now();
-  if (steps >= m.cfg.step_limit) {
-    report_end("stuck", "stuck: " + std::to_string(steps) + " accesses and polls without an end\n");
-    end_run(EMU_STUCK);
-  }
-  if (steps >= m.next_event) {
-    m.next_event = kNever;
-    cache_event();
-  }
-  const bool forced = steps >= m.next_switch;
-  if (forced) m.next_switch = kNever;
-  arm_budget(steps);
-  if (!forced) return;
-  if (m.rtl) {
-    const uint64_t ns = m.stall ? 1 + m.rng.below(kStallNs) : 1;
-    m.stall = false;
-    realise_debt(ns);
-  } else if (m.stall || (m.cfg.policy != EMU_POLICY_LAZY && m.rng.one_in(kStallOdds))) {
-    m.stall = false;
-    m.current->wake_ns = now_ns() + 1 + m.rng.below(kStallNs);
-    block_current(ThreadState::kSleeping, "time");
-  } else {
-    reschedule(false);
-  }
-}
-
-void hasten_event() {
-  Machine& m = *g_machine;
-  if (event_mean(m) == 0) return;
-  const uint64_t steps = steps_now();
-  m.next_event = steps + 1 + m.rng.below(3);
-  arm_budget(steps);
-}
-
-void stall_now() {
-  Machine& m = *g_machine;
-  if (m.cfg.switch_every == 0) return;
-  m.next_switch = steps_now();
-  m.stall = true;
-}
-
-void yield_ready(bool to_other) {
-  if (g_machine->rtl) {
-    realise_debt(1);
-  } else {
-    reschedule(to_other);
-  }
-}
-
-void block_current(ThreadState state, const char* wait_for) {
-  Machine& m = *g_machine;
-  Thread& self = *m.current;
+void block_current(ThreadState state, const char *wait_for) {
+  Machine &m = *g_machine;
+  Thread &self = *m.current;
   self.state = state;
   self.wait_for = wait_for;
   unready(self);
@@ -260,22 +122,22 @@ void block_current(ThreadState state, const char* wait_for) {
   }
 }
 
-void wake(Thread& thread) {
+void wake(Thread &thread) {
   if (thread.state == ThreadState::kReady || thread.state == ThreadState::kDone) return;
   thread.state = ThreadState::kReady;
   g_machine->ready.push_back(thread.tid);
 }
 
 void sleep_until(uint64_t wake_at) {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.rtl) realise_debt(0);
   m.current->wake_ns = wake_at;
   block_current(ThreadState::kSleeping, "time");
 }
 
 bool realise_debt(uint64_t extra_ns) {
-  Machine& m = *g_machine;
-  Thread& self = *m.current;
+  Machine &m = *g_machine;
+  Thread &self = *m.current;
   fold_counters(self);
   const uint64_t ns = self.debt_ps / 1000 + extra_ns;
   self.debt_ps %= 1000;
@@ -286,8 +148,8 @@ bool realise_debt(uint64_t extra_ns) {
 }
 
 void poll_once() {
-  Machine& m = *g_machine;
-  Thread& self = *m.current;
+  Machine &m = *g_machine;
+  Thread &self = *m.current;
   g_fast.store_armed = 0;
   ++self.polls;
   count_step();
@@ -301,14 +163,14 @@ void poll_once() {
     return;
   }
   m.now_ns += kPollNs;
-  for (Host& host : m.hosts) {
+  for (Host &host : m.hosts) {
     if (host.dma_active != 0 && m.rng.one_in(2)) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));
   }
   reschedule(!m.rng.one_in(kPollAgainOdds));
 }
 
 void end_run(int state) {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.state == EMU_RUNNING) {
     m.state = state;
     note(Decision::kEnd, static_cast<uint64_t>(state), now_ns(), steps_now(), nullptr);
@@ -320,14 +182,14 @@ void end_run(int state) {
 }
 
 void thread_return(int64_t status) {
-  Machine& m = *g_machine;
-  Thread& self = *m.current;
+  Machine &m = *g_machine;
+  Thread &self = *m.current;
   self.status = status;
   self.state = ThreadState::kDone;
   if (status != 0 && !(self.flags & EMU_THREAD_DAEMON)) {
     Fault fault = fault_here("thread", kNever, 0);
-    fault.message = "thread " + std::to_string(self.tid) + " (" + self.name + ") of host " + std::to_string(self.named_host) +
-                    " returned " + std::to_string(status);
+    fault.message = "thread " + std::to_string(self.tid) + " (" + self.name + ") of host " +
+                    std::to_string(self.named_host) + " returned " + std::to_string(status);
     m.faults.push_back(std::move(fault));
     end_run(EMU_FAILED);
   }
@@ -349,29 +211,14 @@ void thread_return(int64_t status) {
 
 uint64_t earliest_wake() {
   uint64_t next = kNever;
-  for (const auto& thread : g_machine->threads) {
+  for (const auto &thread : g_machine->threads) {
     if (thread->state == ThreadState::kSleeping) next = std::min(next, thread->wake_ns);
   }
   return next;
 }
 
-void context_suspend() {
-  Thread& self = *g_machine->current;
-  fold_counters(self);
-  self.saved_errno = errno;
-  clear_context();
-}
-
-void context_resume(Thread& thread) { load_context(thread); }
-
-void enter_thread(Thread& thread) {
-  Machine& m = *g_machine;
-  load_context(thread);
-  thread.fiber.enter(m.main_context);
-}
-
 void run_due_threads() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (!m.started) {
     m.started = true;
     arm_budget(0);
@@ -379,7 +226,7 @@ void run_due_threads() {
   wake_sleepers();
   while (!m.ready.empty() && m.state == EMU_RUNNING) {
     const auto next = std::min_element(m.ready.begin(), m.ready.end());
-    Thread& thread = *m.threads[static_cast<size_t>(*next)];
+    Thread &thread = *m.threads[static_cast<size_t>(*next)];
     note(Decision::kSwitch, static_cast<uint64_t>(thread.tid), 0, m.now_ns, nullptr);
     ++m.switches;
     enter_thread(thread);
@@ -387,17 +234,17 @@ void run_due_threads() {
 }
 
 void final_writebacks() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   if (m.finished) return;
   m.finished = true;
-  for (auto& thread : m.threads) commit_all_pending(*thread);
+  for (auto &thread : m.threads) commit_all_pending(*thread);
   while (m.port->progress()) {
   }
   std::vector<size_t> order(m.hosts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[m.rng.below(i)]);
   for (const size_t index : order) {
-    Host& host = m.hosts[index];
+    Host &host = m.hosts[index];
     const std::vector<uint64_t> lines = host.lines;
     for (const uint64_t line : lines) write_back(host, line, nullptr);
     while (m.port->progress()) {
@@ -406,7 +253,7 @@ void final_writebacks() {
 }
 
 int run_functional() {
-  Machine& m = *g_machine;
+  Machine &m = *g_machine;
   m.started = true;
   arm_budget(0);
   if (m.live == 0) {

@@ -15,8 +15,8 @@ namespace prismem {
 
 namespace {
 
-const char* base_name(const char* path) {
-  const char* slash = strrchr(path, '/');
+const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
 }
 
@@ -29,24 +29,25 @@ struct Address {
 Address address_of(uint64_t pc) {
   Address address;
   Dl_info info;
-  if (pc == 0 || dladdr(reinterpret_cast<void*>(pc), &info) == 0 || info.dli_fname == nullptr) return address;
+  if (pc == 0 || dladdr(reinterpret_cast<void *>(pc), &info) == 0 || info.dli_fname == nullptr) return address;
   address.object = info.dli_fname;
   address.offset = pc - reinterpret_cast<uint64_t>(info.dli_fbase);
   if (info.dli_sname != nullptr) {
     char text[32];
-    snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(pc - reinterpret_cast<uint64_t>(info.dli_saddr)));
+    snprintf(text, sizeof text, "+0x%llx",
+             static_cast<unsigned long long>(pc - reinterpret_cast<uint64_t>(info.dli_saddr)));
     address.symbol = std::string(info.dli_sname) + text;
   }
   return address;
 }
 
-std::string quote_for_shell(const std::string& text) {
+std::string quote_for_shell(const std::string &text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-std::string read_line(FILE* pipe) {
+std::string read_line(FILE *pipe) {
   std::string line;
   char part[512];
   while (fgets(part, sizeof part, pipe) != nullptr) {
@@ -58,7 +59,7 @@ std::string read_line(FILE* pipe) {
 }
 
 /** Frames of inlined functions, innermost first, after a line with the address. Wrappers of intrinsics do not count. */
-void read_frames(FILE* pipe, const std::vector<size_t>& members, std::vector<Location>& found) {
+void read_frames(FILE *pipe, const std::vector<size_t> &members, std::vector<Location> &found) {
   size_t member = 0;
   bool settled = true;
   for (std::string line = read_line(pipe); !line.empty(); line = read_line(pipe)) {
@@ -70,7 +71,7 @@ void read_frames(FILE* pipe, const std::vector<size_t>& members, std::vector<Loc
     }
     std::string source = read_line(pipe);
     if (settled || member == 0 || source.compare(0, 16, "prismem_hooks.h:") == 0) continue;
-    Location& where = found[members[member - 1]];
+    Location &where = found[members[member - 1]];
     if (line[0] != '?') where.function = line;
     source = source.substr(0, source.find(" (discriminator"));
     if (!source.empty() && source[0] != '?' && source.find(":?") == std::string::npos) where.source = source;
@@ -88,7 +89,7 @@ std::string module_offset(uint64_t pc) {
   return base_name(address.object.c_str()) + std::string(text);
 }
 
-std::vector<Location> locate(const std::vector<uint32_t>& pcs) {
+std::vector<Location> locate(const std::vector<uint32_t> &pcs) {
   std::vector<Location> found(pcs.size());
   std::map<std::string, std::vector<size_t>> by_object;
   std::vector<Address> addresses(pcs.size());
@@ -99,14 +100,14 @@ std::vector<Location> locate(const std::vector<uint32_t>& pcs) {
     found[i].source = pc == 0 ? "" : module_offset(pc);
     if (!addresses[i].object.empty()) by_object[addresses[i].object].push_back(i);
   }
-  for (const auto& [object, members] : by_object) {
+  for (const auto &[object, members] : by_object) {
     std::string command = "addr2line -a -i -f -C -s -e " + quote_for_shell(object);
     for (const size_t i : members) {
       char text[32];
       snprintf(text, sizeof text, " 0x%llx", static_cast<unsigned long long>(addresses[i].offset - 1));
       command += text;
     }
-    FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+    FILE *pipe = popen((command + " 2>/dev/null").c_str(), "r");
     if (pipe == nullptr) continue;
     read_frames(pipe, members, found);
     pclose(pipe);

@@ -28,10 +28,10 @@ constexpr size_t kLocalWordsMax = 1u << 16;
 std::unordered_map<uint64_t, SyncWord> g_pool_words;
 std::unordered_map<uint64_t, Clock> g_local_words;
 
-const Clock* find_release(uint64_t word, uint64_t version) {
+const Clock *find_release(uint64_t word, uint64_t version) {
   const auto it = g_pool_words.find(word);
   if (it == g_pool_words.end()) return nullptr;
-  for (const Release& release : it->second.kept) {
+  for (const Release &release : it->second.kept) {
     if (release.version == version) return &release.clock;
   }
   return nullptr;
@@ -39,7 +39,7 @@ const Clock* find_release(uint64_t word, uint64_t version) {
 
 }  // namespace
 
-void clock_join(Clock& into, const Clock& from) {
+void clock_join(Clock &into, const Clock &from) {
   if (into.size() < from.size()) into.resize(from.size(), 0);
   for (size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
 }
@@ -49,17 +49,17 @@ void sync_reset() {
   g_local_words.clear();
 }
 
-void sync_advance(Thread& thread) {
+void sync_advance(Thread &thread) {
   const uint32_t epoch = ++thread.clock[thread.actor];
   if (g_machine->current == &thread) g_fast.epoch = epoch;
 }
 
 namespace {
 
-void publish(uint64_t address, const Clock& clock, bool keep_sequence, uint64_t replaced_version) {
+void publish(uint64_t address, const Clock &clock, bool keep_sequence, uint64_t replaced_version) {
   if (!in_view(address)) {
     if (g_local_words.size() >= kLocalWordsMax) g_local_words.clear();
-    Clock& known = g_local_words[address];
+    Clock &known = g_local_words[address];
     if (keep_sequence) {
       clock_join(known, clock);
     } else {
@@ -71,9 +71,9 @@ void publish(uint64_t address, const Clock& clock, bool keep_sequence, uint64_t 
   const uint64_t version = g_fast.meta[word].version();
   Release release{version, clock};
   if (keep_sequence) {
-    if (const Clock* before = find_release(word, replaced_version)) clock_join(release.clock, *before);
+    if (const Clock *before = find_release(word, replaced_version)) clock_join(release.clock, *before);
   }
-  SyncWord& sync = g_pool_words[word];
+  SyncWord &sync = g_pool_words[word];
   if (sync.kept.size() < kReleasesKept) {
     sync.kept.push_back(std::move(release));
   } else {
@@ -84,19 +84,19 @@ void publish(uint64_t address, const Clock& clock, bool keep_sequence, uint64_t 
 
 }  // namespace
 
-void sync_release(Thread& thread, uint64_t address, bool keep_sequence, uint64_t replaced_version) {
+void sync_release(Thread &thread, uint64_t address, bool keep_sequence, uint64_t replaced_version) {
   if (!detecting()) return;
   publish(address, thread.clock, keep_sequence, replaced_version);
   sync_advance(thread);
 }
 
-void sync_relaxed_store(Thread& thread, uint64_t address) {
+void sync_relaxed_store(Thread &thread, uint64_t address) {
   if (detecting() && !thread.fence_release.empty()) publish(address, thread.fence_release, false, 0);
 }
 
-void sync_acquire(Thread& thread, uint64_t address, bool now) {
+void sync_acquire(Thread &thread, uint64_t address, bool now) {
   if (!detecting()) return;
-  const Clock* clock = nullptr;
+  const Clock *clock = nullptr;
   if (in_view(address)) {
     const uint64_t word = (address - g_fast.view) >> 3;
     clock = find_release(word, g_fast.meta[word].version());
@@ -108,22 +108,24 @@ void sync_acquire(Thread& thread, uint64_t address, bool now) {
   clock_join(now ? thread.clock : thread.fence_acquire, *clock);
 }
 
-void sync_release_fence(Thread& thread) {
+void sync_release_fence(Thread &thread) {
   if (!detecting()) return;
   thread.fence_release = thread.clock;
   sync_advance(thread);
 }
 
-void sync_acquire_fence(Thread& thread) {
+void sync_acquire_fence(Thread &thread) {
   if (!detecting()) return;
   clock_join(thread.clock, thread.fence_acquire);
 }
 
-void sync_fork(Thread& parent, Thread& child) {
+void sync_fork(Thread &parent, Thread &child) {
   clock_join(child.clock, parent.clock);
   sync_advance(parent);
 }
 
-void sync_join(Thread& thread, const Clock& from) { clock_join(thread.clock, from); }
+void sync_join(Thread &thread, const Clock &from) {
+  clock_join(thread.clock, from);
+}
 
 }  // namespace prismem

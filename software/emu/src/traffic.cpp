@@ -30,7 +30,7 @@ std::array<uint8_t, kLineBytes> line_bytes(uint64_t line) {
 
 }  // namespace
 
-int Traffic::add(const emu_traffic& config) {
+int Traffic::add(const emu_traffic &config) {
   Generator generator;
   generator.config = config;
   generator.slots.assign(config.outstanding, 0);
@@ -39,18 +39,18 @@ int Traffic::add(const emu_traffic& config) {
   return static_cast<int>(generators_.size()) - 1;
 }
 
-bool Traffic::finished(const Generator& generator) const {
+bool Traffic::finished(const Generator &generator) const {
   if (generator.config.requests == 0) return stopping_;
   return stopping_ ? true : generator.issued == generator.config.requests;
 }
 
-void Traffic::issue_one(Generator& generator, uint32_t id) {
-  Machine& m = *g_machine;
-  const emu_traffic& config = generator.config;
+void Traffic::issue_one(Generator &generator, uint32_t id) {
+  Machine &m = *g_machine;
+  const emu_traffic &config = generator.config;
   const uint64_t step = config.random ? m.rng.below(config.lines) : generator.issued % config.lines;
   const uint64_t line = config.first_line + step;
   const bool read = m.rng.below(1000) < config.read_permille;
-  Request* request = new_request(read ? RequestKind::kTrafficRead : RequestKind::kTrafficWrite, config.host, line);
+  Request *request = new_request(read ? RequestKind::kTrafficRead : RequestKind::kTrafficWrite, config.host, line);
   request->owner = id;
   request->base[0] = written_[line];
   if (!read) {
@@ -69,7 +69,7 @@ void Traffic::issue_one(Generator& generator, uint32_t id) {
 void Traffic::issue(uint64_t now, bool stopping) {
   stopping_ = stopping;
   for (uint32_t id = 0; id < generators_.size(); ++id) {
-    Generator& generator = generators_[id];
+    Generator &generator = generators_[id];
     for (size_t i = 0; i < generator.slots.size() && !finished(generator);) {
       if (generator.slots[i] > now) {
         ++i;
@@ -82,8 +82,8 @@ void Traffic::issue(uint64_t now, bool stopping) {
   }
 }
 
-void Traffic::complete(Request& request, uint64_t now) {
-  Generator& generator = generators_[request.owner];
+void Traffic::complete(Request &request, uint64_t now) {
+  Generator &generator = generators_[request.owner];
   ++generator.completed;
   generator.slots.push_back(now + generator.config.gap_ns);
   if (request.kind == RequestKind::kTrafficWrite) {
@@ -98,26 +98,28 @@ void Traffic::complete(Request& request, uint64_t now) {
   fault.host = static_cast<int>(request.host);
   const auto wrong = std::mismatch(request.data.begin(), request.data.end(), expected.begin());
   char text[96];
-  snprintf(text, sizeof text, "byte %d is 0x%02x, expected 0x%02x", static_cast<int>(wrong.first - request.data.begin()),
-           *wrong.first, *wrong.second);
-  fault.message = "traffic: host " + std::to_string(request.host) + " read wrong data from line " + std::to_string(request.line) + ": " + text;
+  snprintf(text, sizeof text, "byte %d is 0x%02x, expected 0x%02x",
+           static_cast<int>(wrong.first - request.data.begin()), *wrong.first, *wrong.second);
+  fault.message = "traffic: host " + std::to_string(request.host) + " read wrong data from line " +
+                  std::to_string(request.line) + ": " + text;
   raise_fault(std::move(fault));
 }
 
 bool Traffic::bounded_ended() const {
-  return std::all_of(generators_.begin(), generators_.end(), [](const Generator& generator) {
+  return std::all_of(generators_.begin(), generators_.end(), [](const Generator &generator) {
     return generator.config.requests == 0 || generator.completed == generator.config.requests;
   });
 }
 
 bool Traffic::ended() const {
-  return bounded_ended() && std::all_of(generators_.begin(), generators_.end(),
-                                        [](const Generator& generator) { return generator.issued == generator.completed; });
+  return bounded_ended() && std::all_of(generators_.begin(), generators_.end(), [](const Generator &generator) {
+           return generator.issued == generator.completed;
+         });
 }
 
 uint64_t Traffic::next_due() const {
   uint64_t due = kNever;
-  for (const Generator& generator : generators_) {
+  for (const Generator &generator : generators_) {
     if (finished(generator)) continue;
     for (const uint64_t slot : generator.slots) due = std::min(due, slot);
   }
@@ -128,7 +130,7 @@ uint64_t Traffic::next_due() const {
 
 using namespace prismem;
 
-PRISMEM_EXPORT int emu_traffic_add(const emu_traffic* t) {
+PRISMEM_EXPORT int emu_traffic_add(const emu_traffic *t) {
   if (g_machine == nullptr || g_machine->rtl_port == nullptr) {
     set_error("emu_traffic_add: needs a machine on the RTL port");
     return -EINVAL;
@@ -137,7 +139,7 @@ PRISMEM_EXPORT int emu_traffic_add(const emu_traffic* t) {
     set_error("struct_bytes: %u is not %zu", t == nullptr ? 0 : t->struct_bytes, sizeof(emu_traffic));
     return -EINVAL;
   }
-  const Machine& m = *g_machine;
+  const Machine &m = *g_machine;
   if (t->host >= m.hosts.size()) {
     set_error("host: %u is outside 0..%zu", t->host, m.hosts.size() - 1);
     return -EINVAL;
@@ -151,8 +153,9 @@ PRISMEM_EXPORT int emu_traffic_add(const emu_traffic* t) {
     return -EINVAL;
   }
   if (t->lines == 0 || t->first_line >= m.lines || t->lines > m.lines - t->first_line) {
-    set_error("first_line, lines: %llu, %llu are not inside the pool of %llu lines", static_cast<unsigned long long>(t->first_line),
-              static_cast<unsigned long long>(t->lines), static_cast<unsigned long long>(m.lines));
+    set_error("first_line, lines: %llu, %llu are not inside the pool of %llu lines",
+              static_cast<unsigned long long>(t->first_line), static_cast<unsigned long long>(t->lines),
+              static_cast<unsigned long long>(m.lines));
     return -EINVAL;
   }
   return g_machine->rtl_port->traffic.add(*t);

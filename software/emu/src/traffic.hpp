@@ -12,10 +12,10 @@ namespace prismem {
 
 class Traffic {
  public:
-  int add(const emu_traffic& config);
+  int add(const emu_traffic &config);
   /** Issue what is due. `stopping`: unbounded generators issue nothing more. */
   void issue(uint64_t now, bool stopping);
-  void complete(Request& request, uint64_t now);
+  void complete(Request &request, uint64_t now);
   /** No bounded generator has work left, and nothing of any is in flight. */
   bool ended() const;
   bool bounded_ended() const;
@@ -28,8 +28,8 @@ class Traffic {
     uint64_t issued = 0, completed = 0;
     std::vector<uint64_t> slots;  ///< times from which each idle slot may issue
   };
-  bool finished(const Generator& generator) const;
-  void issue_one(Generator& generator, uint32_t id);
+  bool finished(const Generator &generator) const;
+  void issue_one(Generator &generator, uint32_t id);
 
   std::vector<Generator> generators_;
   std::vector<bool> written_;  ///< lines whose write has completed

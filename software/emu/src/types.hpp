@@ -17,14 +17,14 @@ inline constexpr uint64_t kGuardBytes = 64 * 1024;  ///< behind each host's view
 inline constexpr uint64_t kPageBytes2M = 2ull << 20;
 
 /** Bounds of every queue. */
-inline constexpr uint32_t kPendingMax = 64;          ///< flushes, fences and streaming stores in flight a thread
-inline constexpr uint32_t kStreamBuffersMax = 10;    ///< write-combining buffers a thread
-inline constexpr uint32_t kCacheLinesMax = 1u << 18; ///< lines a host holds before it must evict (16 MiB)
-inline constexpr uint32_t kRecentLines = 32;         ///< lines that spontaneous events prefer
-inline constexpr uint32_t kDmaTicketsMax = 4096;     ///< transfers in flight a host
-inline constexpr uint32_t kDmaLinesInFlight = 256;   ///< line requests of the DMA engine in flight a host (RTL port)
-inline constexpr uint32_t kReleasesKept = 16;        ///< release stores remembered a word
-inline constexpr uint32_t kPortQueueMax = 1u << 18;  ///< line requests waiting for the hardware a host and channel
+inline constexpr uint32_t kPendingMax = 64;           ///< flushes, fences and streaming stores in flight a thread
+inline constexpr uint32_t kStreamBuffersMax = 10;     ///< write-combining buffers a thread
+inline constexpr uint32_t kCacheLinesMax = 1u << 18;  ///< lines a host holds before it must evict (16 MiB)
+inline constexpr uint32_t kRecentLines = 32;          ///< lines that spontaneous events prefer
+inline constexpr uint32_t kDmaTicketsMax = 4096;      ///< transfers in flight a host
+inline constexpr uint32_t kDmaLinesInFlight = 256;    ///< line requests of the DMA engine in flight a host (RTL port)
+inline constexpr uint32_t kReleasesKept = 16;         ///< release stores remembered a word
+inline constexpr uint32_t kPortQueueMax = 1u << 18;   ///< line requests waiting for the hardware a host and channel
 
 /** Actors that store: DMA engines 0..hosts-1, then threads; kNobody for the loader, which happens before everything. */
 inline constexpr uint32_t kActorsMax = 64 + 256;
@@ -84,15 +84,15 @@ inline constexpr uint64_t kNever = UINT64_MAX;
 /** One line read or write on its way between a host and the device. */
 struct Request {
   RequestKind kind;
-  bool dropped;      ///< a flush overtook this fill: its data is not installed
-  bool bound;        ///< RTL: the module has served it
-  uint8_t status;    ///< enum emu_dpi_status of the completion
+  bool dropped;    ///< a flush overtook this fill: its data is not installed
+  bool bound;      ///< RTL: the module has served it
+  uint8_t status;  ///< enum emu_dpi_status of the completion
   uint32_t host;
-  uint32_t tag;      ///< RTL: host tag
-  uint32_t owner;    ///< DMA: ticket; traffic: generator
+  uint32_t tag;    ///< RTL: host tag
+  uint32_t owner;  ///< DMA: ticket; traffic: generator
   uint64_t line;
-  uint64_t mask;     ///< bytes to write
-  uint64_t dirty;    ///< bytes of them that this host has stored
+  uint64_t mask;       ///< bytes to write
+  uint64_t dirty;      ///< bytes of them that this host has stored
   uint8_t superseded;  ///< words whose store happens before a newer one of another host
   uint64_t popped_at;
   std::vector<uint16_t> waiters;  ///< threads whose fences count this request

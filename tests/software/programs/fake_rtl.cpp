@@ -44,10 +44,10 @@ struct fake_rtl_options {
   uint64_t hpa_base, hpa_bytes;  ///< outside: NXM
   uint64_t poison_hpa;           ///< reads of this line come back poisoned; UINT64_MAX: none
   uint32_t hosts, modules;
-  uint32_t delay_max;            ///< each stage takes 1..delay_max ns
-  uint32_t flip_bit;             ///< 1: a bit of every write is wrong at the module
-  uint32_t lose_probe;           ///< 1: the media probe never fires
-  uint32_t swap_lines;           ///< 1: every line lands at one place of its module
+  uint32_t delay_max;   ///< each stage takes 1..delay_max ns
+  uint32_t flip_bit;    ///< 1: a bit of every write is wrong at the module
+  uint32_t lose_probe;  ///< 1: the media probe never fires
+  uint32_t swap_lines;  ///< 1: every line lands at one place of its module
 };
 
 extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_t *skipped) {

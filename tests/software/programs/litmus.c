@@ -37,47 +37,120 @@ static struct words *open_pool(void) {
     return 0;                      \
   }
 
-PRODUCER(pub_fl_fl, { w->x = VALUE; _mm_clflush(&w->x); w->flag = 1; _mm_clflush((void *)&w->flag); })
-PRODUCER(pub_none, { w->x = VALUE; w->flag = 1; })
-PRODUCER(pub_no_data_flush, { w->x = VALUE; w->flag = 1; _mm_clflush((void *)&w->flag); })
-PRODUCER(pub_no_flag_flush, { w->x = VALUE; _mm_clflush(&w->x); w->flag = 1; })
-PRODUCER(pub_fo_fo, { w->x = VALUE; _mm_clflushopt(&w->x); w->flag = 1; _mm_clflushopt((void *)&w->flag); })
-PRODUCER(pub_fo_sf_fo, { w->x = VALUE; _mm_clflushopt(&w->x); _mm_sfence(); w->flag = 1; _mm_clflushopt((void *)&w->flag); })
-PRODUCER(pub_wb_sf_wb, { w->x = VALUE; _mm_clwb(&w->x); _mm_sfence(); w->flag = 1; _mm_clwb((void *)&w->flag); })
-PRODUCER(pub_late_flush, { w->x = VALUE; w->flag = 1; _mm_clflush(&w->x); _mm_clflush((void *)&w->flag); })
-PRODUCER(pub_sf_only, { w->x = VALUE; _mm_sfence(); w->flag = 1; _mm_clflush((void *)&w->flag); })
-PRODUCER(pub_wrong_line, { w->x = VALUE; _mm_clflush(&w->y); w->flag = 1; _mm_clflush((void *)&w->flag); })
-PRODUCER(pub_flag_first, { w->flag = 1; _mm_clflush((void *)&w->flag); w->x = VALUE; _mm_clflush(&w->x); })
+PRODUCER(pub_fl_fl, {
+  w->x = VALUE;
+  _mm_clflush(&w->x);
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+})
+PRODUCER(pub_none, {
+  w->x = VALUE;
+  w->flag = 1;
+})
+PRODUCER(pub_no_data_flush, {
+  w->x = VALUE;
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+})
+PRODUCER(pub_no_flag_flush, {
+  w->x = VALUE;
+  _mm_clflush(&w->x);
+  w->flag = 1;
+})
+PRODUCER(pub_fo_fo, {
+  w->x = VALUE;
+  _mm_clflushopt(&w->x);
+  w->flag = 1;
+  _mm_clflushopt((void *)&w->flag);
+})
+PRODUCER(pub_fo_sf_fo, {
+  w->x = VALUE;
+  _mm_clflushopt(&w->x);
+  _mm_sfence();
+  w->flag = 1;
+  _mm_clflushopt((void *)&w->flag);
+})
+PRODUCER(pub_wb_sf_wb, {
+  w->x = VALUE;
+  _mm_clwb(&w->x);
+  _mm_sfence();
+  w->flag = 1;
+  _mm_clwb((void *)&w->flag);
+})
+PRODUCER(pub_late_flush, {
+  w->x = VALUE;
+  w->flag = 1;
+  _mm_clflush(&w->x);
+  _mm_clflush((void *)&w->flag);
+})
+PRODUCER(pub_sf_only, {
+  w->x = VALUE;
+  _mm_sfence();
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+})
+PRODUCER(pub_wrong_line, {
+  w->x = VALUE;
+  _mm_clflush(&w->y);
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+})
+PRODUCER(pub_flag_first, {
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+  w->x = VALUE;
+  _mm_clflush(&w->x);
+})
 PRODUCER(pub_stream, {
   _mm_stream_si64((long long *)&w->x, VALUE);
   _mm_sfence();
   w->flag = 1;
   _mm_clflush((void *)&w->flag);
 })
-PRODUCER(pub_stream_nofence, { _mm_stream_si64((long long *)&w->x, VALUE); w->flag = 1; _mm_clflush((void *)&w->flag); })
+PRODUCER(pub_stream_nofence, {
+  _mm_stream_si64((long long *)&w->x, VALUE);
+  w->flag = 1;
+  _mm_clflush((void *)&w->flag);
+})
 
-#define CONSUMER(name, before, data)                     \
-  int64_t name(void *arg) {                              \
-    struct words *w = open_pool();                       \
-    (void)arg;                                           \
-    before;                                              \
-    do {                                                 \
-      _mm_clflush((void *)&w->flag);                     \
-      _mm_mfence();                                      \
-      _mm_pause();                                       \
-    } while (w->flag != 1);                              \
-    data;                                                \
-    if (w->x != VALUE) emu_fail(&w->x, "x is not 7");    \
-    return 0;                                            \
+#define CONSUMER(name, before, data)                  \
+  int64_t name(void *arg) {                           \
+    struct words *w = open_pool();                    \
+    (void)arg;                                        \
+    before;                                           \
+    do {                                              \
+      _mm_clflush((void *)&w->flag);                  \
+      _mm_mfence();                                   \
+      _mm_pause();                                    \
+    } while (w->flag != 1);                           \
+    data;                                             \
+    if (w->x != VALUE) emu_fail(&w->x, "x is not 7"); \
+    return 0;                                         \
   }
 
-CONSUMER(con_ok, , { _mm_clflush(&w->x); _mm_mfence(); })
-CONSUMER(con_fo_mf, , { _mm_clflushopt(&w->x); _mm_mfence(); })
+CONSUMER(con_ok, , {
+  _mm_clflush(&w->x);
+  _mm_mfence();
+})
+CONSUMER(con_fo_mf, , {
+  _mm_clflushopt(&w->x);
+  _mm_mfence();
+})
 CONSUMER(con_noinv, , )
-CONSUMER(con_early_inv, { _mm_clflush(&w->x); _mm_mfence(); }, )
+CONSUMER(
+    con_early_inv, {
+      _mm_clflush(&w->x);
+      _mm_mfence();
+    }, )
 CONSUMER(con_fl_nofence, , { _mm_clflush(&w->x); })
-CONSUMER(con_fl_sf, , { _mm_clflush(&w->x); _mm_sfence(); })
-CONSUMER(con_wb_mf, , { _mm_clwb(&w->x); _mm_mfence(); })
+CONSUMER(con_fl_sf, , {
+  _mm_clflush(&w->x);
+  _mm_sfence();
+})
+CONSUMER(con_wb_mf, , {
+  _mm_clwb(&w->x);
+  _mm_mfence();
+})
 
 /* Never invalidates the flag: a trap state in a cache that evicts nothing by itself. */
 int64_t con_plain_spin(void *arg) {

@@ -5,18 +5,42 @@
 #include <stdint.h>
 #include <string.h>
 
-void raw_clflush(void *p) { __asm__ volatile("clflush (%0)" : : "r"(p) : "memory"); }
-void raw_clflushopt(void *p) { __asm__ volatile("clflushopt (%0)" : : "r"(p) : "memory"); }
-void raw_clwb(void *p) { __asm__ volatile("clwb (%0)" : : "r"(p) : "memory"); }
-void raw_movnti(uint32_t *p) { __asm__ volatile("movnti %1, (%0)" : : "r"(p), "r"(1) : "memory"); }
-void raw_movntdq(void *p) { __asm__ volatile("movntdq %%xmm0, (%0)" : : "r"(p) : "memory"); }
-void raw_movdir64b(void *to, void *from) { __asm__ volatile("movdir64b (%1), %0" : : "r"(to), "r"(from) : "memory"); }
-void raw_prefetchw(void *p) { __asm__ volatile("prefetchw (%0)" : : "r"(p)); }
-void raw_lock_add(uint64_t *p) { __asm__ volatile("lock addq $1, (%0)" : : "r"(p) : "memory"); }
-void raw_xchg(uint64_t *p, uint64_t v) { __asm__ volatile("xchgq %1, (%0)" : : "r"(p), "r"(v) : "memory"); }
-void raw_rep_movsb(void *to, void *from, uint64_t n) { __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
-void raw_rep_stosq(void *to, uint64_t n) { __asm__ volatile("rep stosq" : "+D"(to), "+c"(n) : "a"(0) : "memory"); }
-void raw_mfence(void) { __asm__ volatile("mfence" : : : "memory"); }
+void raw_clflush(void *p) {
+  __asm__ volatile("clflush (%0)" : : "r"(p) : "memory");
+}
+void raw_clflushopt(void *p) {
+  __asm__ volatile("clflushopt (%0)" : : "r"(p) : "memory");
+}
+void raw_clwb(void *p) {
+  __asm__ volatile("clwb (%0)" : : "r"(p) : "memory");
+}
+void raw_movnti(uint32_t *p) {
+  __asm__ volatile("movnti %1, (%0)" : : "r"(p), "r"(1) : "memory");
+}
+void raw_movntdq(void *p) {
+  __asm__ volatile("movntdq %%xmm0, (%0)" : : "r"(p) : "memory");
+}
+void raw_movdir64b(void *to, void *from) {
+  __asm__ volatile("movdir64b (%1), %0" : : "r"(to), "r"(from) : "memory");
+}
+void raw_prefetchw(void *p) {
+  __asm__ volatile("prefetchw (%0)" : : "r"(p));
+}
+void raw_lock_add(uint64_t *p) {
+  __asm__ volatile("lock addq $1, (%0)" : : "r"(p) : "memory");
+}
+void raw_xchg(uint64_t *p, uint64_t v) {
+  __asm__ volatile("xchgq %1, (%0)" : : "r"(p), "r"(v) : "memory");
+}
+void raw_rep_movsb(void *to, void *from, uint64_t n) {
+  __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+}
+void raw_rep_stosq(void *to, uint64_t n) {
+  __asm__ volatile("rep stosq" : "+D"(to), "+c"(n) : "a"(0) : "memory");
+}
+void raw_mfence(void) {
+  __asm__ volatile("mfence" : : : "memory");
+}
 
 struct record {
   uint64_t words[24];
