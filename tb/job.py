@@ -120,6 +120,7 @@ class Job:
     modules: ClassVar[int] = 2
     profile: ClassVar[str] = "pfma"
     takes_mutant: ClassVar[bool] = False
+    emulator_goal: ClassVar[str | None] = None  # goal of software/emu/Makefile that builds what the job loads
     cycles_max: ClassVar[int] = 500_000_000  # clocked cycles after which a run on the RTL is declared hung
     Options: ClassVar[type[JobOptions]] = JobOptions
 

@@ -44,15 +44,16 @@ def progress(text: str) -> None:
         print(f"prismem: {text}", file=sys.stderr)
 
 
-def build_software() -> None:
-    """Bring the libraries in build/sw up to date."""
-    command = ["make", "-s", "-C", str(SOFTWARE), f"-j{BUILD_JOBS_MAX}", "all"]
+def build_software(folder: Path = SOFTWARE, goal: str = "all") -> None:
+    """Bring the libraries in build/sw up to date. Raises PrismemError with what the compiler said."""
+    command = ["make", "-s", "-C", str(folder), f"-j{BUILD_JOBS_MAX}", goal]
     done = subprocess.run(
         command, env=clean_environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()
-        raise PrismemError("software: 'make software' failed:\n" + "\n".join(lines[-30:]))
+        said = "\n".join(lines[-30:])
+        raise PrismemError(f"software: 'make -C {relative(folder)} {goal}' failed:\n{said}")
 
 
 def hdl_sources() -> list[Path]:

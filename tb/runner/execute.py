@@ -15,7 +15,7 @@ from pathlib import Path
 from cocotb_tools.check_results import get_results
 
 from prismem.errors import MisuseError, PrismemError
-from prismem.paths import relative
+from prismem.paths import SOFTWARE, relative
 from prismem.tb.job import Failure
 from prismem.tb.runner.build import Build, build_bench, build_software, progress
 from prismem.tb.runner.files import link_atomic, locked, write_atomic
@@ -44,6 +44,8 @@ def execute(spec: RunSpec) -> Result:
     """
     request = spec.request()
     build_software()
+    if goal := spec.job().emulator_goal:
+        build_software(SOFTWARE / "emu", goal)
     build = None
     if spec.port == "rtl":
         build = build_bench(request.profile.parameters(spec.hosts, spec.modules), waves=spec.waves)

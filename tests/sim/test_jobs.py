@@ -139,3 +139,20 @@ def test_waves_leave_a_wave_file() -> None:
     result = good("idle_latency", waves=True, options={"lines": "2"})
     assert result.wave is not None
     assert (ROOT / result.wave).stat().st_size > 1000
+
+
+@pytest.mark.parametrize("port", ["functional", "rtl"])
+def test_python_threads_are_hosts(port: str) -> None:
+    """Two Python threads call C on their emulated hosts and block in simulated time; the run repeats to the cycle."""
+    options = {"python": "true", "count": "200"}
+    first, second = (good("accesses", port=port, options=options).metrics for _ in range(2))
+    assert first["accesses"]["count"] == 400
+    assert first["run"]["digest"] == second["run"]["digest"]
+    assert first["run"]["now_ns"] == second["run"]["now_ns"]
+
+
+def test_equal_seeds_give_equal_digests() -> None:
+    """Ten runs with shared lines, the least tidy case: one digest."""
+    options = {"shared": "true", "count": "500"}
+    digests = {good("accesses", port="functional", options=options).metrics["run"]["digest"] for _ in range(10)}
+    assert len(digests) == 1

@@ -122,6 +122,14 @@ def demo() -> None:
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
+@cli.command()
+def bench() -> None:
+    """Cycles a second, cost of a hooked load, checked accesses a second; leaves build/bench/result.json."""
+    from prismem.cli.bench import run
+
+    sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
+
+
 def _list_tests() -> None:
     from prismem.tb.job import jobs
 
