@@ -57,6 +57,51 @@ class IndexInfo(c.Structure):
     ]
 
 
+class AllocInfo(c.Structure):
+    """``pm_alloc_info`` of alloc.h."""
+
+    _fields_ = [
+        ("chunks_total", c.c_uint64),
+        ("chunks_used", c.c_uint64),
+        ("chunks_own", c.c_uint64),
+        ("bytes_live", c.c_uint64),
+        ("bytes_free_in_own_chunks", c.c_uint64),
+    ]
+
+
+class OpenOptions(c.Structure):
+    """``pm_open_options`` of pool.h."""
+
+    _fields_ = [
+        ("node", c.c_uint32),
+        ("check_namespace", c.c_uint32),
+        ("name_space", c.c_uint8 * 16),
+    ]
+
+
+class Ref(c.Structure):
+    """``pm_ref`` of index.h."""
+
+    _fields_ = [
+        ("slot", c.c_uint64),
+        ("offset", c.c_uint64),
+        ("generation", c.c_uint32),
+        ("state", c.c_uint32),
+    ]
+
+
+class Signal(c.Structure):
+    """``pm_signal`` of rendezvous.h."""
+
+    _fields_ = [
+        ("sequence", c.c_uint64),
+        ("offset", c.c_uint64),
+        ("length", c.c_uint64),
+        ("tag", c.c_uint64),
+        ("checksum", c.c_uint64),
+    ]
+
+
 def as_dict(structure: c.Structure) -> dict[str, int]:
     """Integer members by name."""
     return {str(field[0]): int(getattr(structure, field[0])) for field in structure._fields_}

@@ -122,7 +122,8 @@ void pmi_heap_close(pm_pool *pool) {
 static uint32_t count_free(pm_pool *pool, uint32_t chunk, uint32_t class) {
   const uint64_t *live = live_of(pool, chunk);
   uint32_t used = 0;
-  for (uint32_t w = 0; w < words_in_bitmap(pool, class); ++w) used += (uint32_t)__builtin_popcountll(pmi_load(&live[w]));
+  for (uint32_t w = 0; w < words_in_bitmap(pool, class); ++w)
+    used += (uint32_t)__builtin_popcountll(pmi_load(&live[w]));
   return blocks_in_chunk(pool, class) - used;
 }
 
@@ -395,7 +396,8 @@ int pmi_alloc_is_live(pm_pool *pool, uint64_t offset) {
   if (kind_of(word) == CHUNK_RUN) return inside == 0;
   if (kind_of(word) != CHUNK_SMALL || inside % size != 0) return 0;
   const uint64_t block = inside / size;
-  const uint64_t *live = live_of(pool, (uint32_t)chunk) + block / 64, *freed = freed_of(pool, (uint32_t)chunk) + block / 64;
+  const uint64_t *live = live_of(pool, (uint32_t)chunk) + block / 64,
+                 *freed = freed_of(pool, (uint32_t)chunk) + block / 64;
   pmi_drop(pool, live, sizeof *live);
   pmi_acquire(pool, freed, sizeof *freed);
   return ((pmi_load(live) & ~pmi_load(freed)) >> block % 64) & 1u;

@@ -55,7 +55,8 @@ static int audit_list(pm_pool *pool, uint8_t *listed) {
 static int audit_live(pm_pool *pool, uint64_t slot) {
   const pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   uint64_t found;
-  if (pmi_bucket_find(pool, pmi_digest_get(&bucket->digest), pmi_digest_get(&bucket->parent), &found) == BUCKET_FREE || found != slot)
+  if (pmi_bucket_find(pool, pmi_digest_get(&bucket->digest), pmi_digest_get(&bucket->parent), &found) == BUCKET_FREE ||
+      found != slot)
     return unclean("probing does not find the block where it is", slot);
   if (bucket->length != pool->params.block_bytes) return unclean("the length is wrong", slot);
   if (!pmi_alloc_is_live(pool, bucket->offset)) return unclean("the payload is not a live allocation", slot);

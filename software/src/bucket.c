@@ -133,7 +133,9 @@ static int is_live(enum pmi_bucket_state state) {
 /* Tombstones between its home and a block keep the block reachable: mark them. */
 static void keep_chain(pm_pool *pool, uint64_t slot, uint8_t *keep) {
   const uint64_t mask = pmi_slot_mask(pool);
-  for (uint64_t at = pmi_home_of(pool, pmi_digest_get(&pmi_bucket_at(pool, slot)->digest)); at != slot; at = (at + 1) & mask) keep[at] = 1;
+  for (uint64_t at = pmi_home_of(pool, pmi_digest_get(&pmi_bucket_at(pool, slot)->digest)); at != slot;
+       at = (at + 1) & mask)
+    keep[at] = 1;
 }
 
 static void free_unneeded(pm_pool *pool, const uint8_t *keep) {

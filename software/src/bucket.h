@@ -9,7 +9,13 @@
 
 #include "hold.h"
 
-enum pmi_bucket_state { BUCKET_FREE = 0, BUCKET_RESERVED = 1, BUCKET_READY = 2, BUCKET_EVICTING = 3, BUCKET_TOMBSTONE = 4 };
+enum pmi_bucket_state {
+  BUCKET_FREE = 0,
+  BUCKET_RESERVED = 1,
+  BUCKET_READY = 2,
+  BUCKET_EVICTING = 3,
+  BUCKET_TOMBSTONE = 4
+};
 
 static inline uint64_t pmi_control(enum pmi_bucket_state state, uint32_t node, uint32_t generation) {
   return (uint64_t)state | (uint64_t)node << 8 | (uint64_t)generation << 32;

@@ -62,8 +62,7 @@ static int try_claim(pm_pool *pool, uint32_t node) {
 
 int pmi_claim(pm_pool *pool, uint32_t node) {
   const uint32_t nodes = pool->params.nodes;
-  if (node != PM_NODE_ANY && node >= nodes)
-    return pmi_error(EINVAL, "node: %u is outside 0..%u", node, nodes - 1);
+  if (node != PM_NODE_ANY && node >= nodes) return pmi_error(EINVAL, "node: %u is outside 0..%u", node, nodes - 1);
   const uint32_t first = node == PM_NODE_ANY ? 0 : node;
   const uint32_t last = node == PM_NODE_ANY ? nodes - 1 : node;
   for (uint32_t id = first; id <= last; ++id) {

@@ -30,8 +30,8 @@ static pm_ticket start(pm_pool *pool, enum direction direction, uint64_t offset,
   if (rc < 0) return rc;
   const uint64_t size = pool->params.pool_bytes;
   if (bytes == 0 || offset % PM_LINE != 0 || bytes % PM_LINE != 0 || offset > size || bytes > size - offset)
-    return pmi_error(EINVAL, "offset, bytes: 0x%llx, %zu are not whole lines inside the pool", (unsigned long long)offset,
-                     bytes);
+    return pmi_error(EINVAL, "offset, bytes: 0x%llx, %zu are not whole lines inside the pool",
+                     (unsigned long long)offset, bytes);
   unsigned char *at = pmi_at(pool, offset);
   pmi_acquire(pool, at, bytes);
   if (direction == TO_POOL)
@@ -47,8 +47,9 @@ static pm_ticket start(pm_pool *pool, enum direction direction, uint64_t offset,
     return TICKET_DONE;
   }
   const int64_t ticket = e->submit(direction, at, memory, bytes);
-  return ticket < 0 ? pmi_error((int)-ticket, "dma: the engine refuses %zu bytes at 0x%llx", bytes, (unsigned long long)offset)
-                    : ticket * 2 + direction;
+  return ticket < 0
+             ? pmi_error((int)-ticket, "dma: the engine refuses %zu bytes at 0x%llx", bytes, (unsigned long long)offset)
+             : ticket * 2 + direction;
 }
 
 pm_ticket pm_dma_write(pm_pool *pool, uint64_t offset, const void *src, size_t bytes) {

@@ -25,7 +25,7 @@
 
 /* Statistics are kept by load and store, not by a locked add: a locked operation is a fence, and would hide a missing one.
  * Two threads of a node may lose a count between them. */
-#define pmi_count(pool, field, n)                                                                          \
+#define pmi_count(pool, field, n)                                                                       \
   __atomic_store_n(&(pool)->stats.field, __atomic_load_n(&(pool)->stats.field, __ATOMIC_RELAXED) + (n), \
                    __ATOMIC_RELAXED)
 

@@ -58,8 +58,7 @@ int pmi_hold_end(pm_pool *pool, pmi_guard *guard) {
     guard->changed_count = 0;
     guard->serial += 1;
     const int rc = pm_lock_release(pool, guard->lock);
-    for (uint32_t i = 0; i < changed; ++i)
-      pmi_publish(pool, guard->base + guard->changed_lines[i] * PM_LINE, PM_LINE);
+    for (uint32_t i = 0; i < changed; ++i) pmi_publish(pool, guard->base + guard->changed_lines[i] * PM_LINE, PM_LINE);
     return rc;
   }
   pmi_hold_publish(pool, guard);

@@ -94,7 +94,8 @@ static int pin_prefix(pm_pool *pool, uint64_t request, pm_ref *refs, size_t n) {
   if (rc < 0) return rc;
   pmi_sync(pool);
   size_t kept = 0;
-  while (kept < n && (PM_MUTANT_ON(lookup_no_recheck) || is_current(pool, &refs[kept]))) refs[kept++].state = PM_REF_HIT;
+  while (kept < n && (PM_MUTANT_ON(lookup_no_recheck) || is_current(pool, &refs[kept])))
+    refs[kept++].state = PM_REF_HIT;
   rc = pmi_pins_drop(pool, request, refs + kept, n - kept);
   return rc < 0 ? rc : (int)kept;
 }
@@ -143,9 +144,11 @@ int pm_index_commit(pm_pool *pool, pm_ref *refs, size_t n) {
 int pm_index_check(pm_pool *pool, const pm_ref *ref) {
   const int rc = pmi_usable(pool);
   if (rc < 0) return rc;
-  if (ref->slot > pmi_slot_mask(pool)) return pmi_error(EINVAL, "ref: slot %llu is not in the table", (unsigned long long)ref->slot);
+  if (ref->slot > pmi_slot_mask(pool))
+    return pmi_error(EINVAL, "ref: slot %llu is not in the table", (unsigned long long)ref->slot);
   if (is_current(pool, ref)) return 0;
-  return pmi_error(ESTALE, "ref: slot %llu no longer holds generation %u", (unsigned long long)ref->slot, ref->generation);
+  return pmi_error(ESTALE, "ref: slot %llu no longer holds generation %u", (unsigned long long)ref->slot,
+                   ref->generation);
 }
 
 int pm_index_release(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n) {

@@ -41,12 +41,14 @@ static void params_default(pmi_params *p) {
 int pmi_params_check(pmi_params *p) {
   params_default(p);
   if (p->nodes > PM_NODES_MAX) return outside("nodes", p->nodes, 1, PM_NODES_MAX);
-  if (p->locks < PMI_LOCKS_OWN || p->locks > PM_LOCKS_MAX) return outside("locks", p->locks, PMI_LOCKS_OWN, PM_LOCKS_MAX);
+  if (p->locks < PMI_LOCKS_OWN || p->locks > PM_LOCKS_MAX)
+    return outside("locks", p->locks, PMI_LOCKS_OWN, PM_LOCKS_MAX);
   if (!power_of_two(p->index_slots) || p->index_slots < 8 || p->index_slots > SLOTS_MAX)
     return pmi_error(EINVAL, "index_slots: %llu is not a power of two in 8..2^31", (unsigned long long)p->index_slots);
   if (p->index_capacity >= p->index_slots) return outside("index_capacity", p->index_capacity, 1, p->index_slots - 1);
   if (!power_of_two(p->chunk_bytes) || p->chunk_bytes < CHUNK_BYTES_MIN || p->chunk_bytes > CHUNK_BYTES_MAX)
-    return pmi_error(EINVAL, "chunk_bytes: %llu is not a power of two in 4096..2^30", (unsigned long long)p->chunk_bytes);
+    return pmi_error(EINVAL, "chunk_bytes: %llu is not a power of two in 4096..2^30",
+                     (unsigned long long)p->chunk_bytes);
   if (p->block_bytes % PM_LINE != 0 || p->block_bytes > p->pool_bytes)
     return pmi_error(EINVAL, "block_bytes: %llu is not a multiple of 64 within the pool",
                      (unsigned long long)p->block_bytes);

@@ -62,8 +62,7 @@ static uint64_t home_of(const pmi_pin_table *table, uint64_t request, uint64_t s
 /* The entry of (request, slot), or the vacant one where it would go. */
 static pin_entry *locate(const pmi_pin_table *table, uint64_t request, uint64_t slot) {
   uint64_t at = home_of(table, request, slot);
-  while (table->entries[at].count != 0 &&
-         (table->entries[at].request != request || table->entries[at].slot != slot))
+  while (table->entries[at].count != 0 && (table->entries[at].request != request || table->entries[at].slot != slot))
     at = (at + 1) & (table->size - 1);
   return &table->entries[at];
 }

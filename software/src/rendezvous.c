@@ -42,8 +42,7 @@ static pmi_channel *channel_of(const pm_pool *pool, uint32_t from, uint32_t to, 
 static int check(const pm_pool *pool, uint32_t node, uint32_t channel) {
   const int rc = pmi_usable(pool);
   if (rc < 0) return rc;
-  if (node >= pool->params.nodes)
-    return pmi_error(EINVAL, "node: %u is outside 0..%u", node, pool->params.nodes - 1);
+  if (node >= pool->params.nodes) return pmi_error(EINVAL, "node: %u is outside 0..%u", node, pool->params.nodes - 1);
   if (channel >= pool->params.channels)
     return pmi_error(EINVAL, "channel: %u is outside 0..%u", channel, pool->params.channels - 1);
   return 0;

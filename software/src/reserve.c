@@ -102,14 +102,15 @@ static void touch_last_to_first(pm_pool *pool, const pm_ref *refs, size_t n) {
 
 static void undo(pm_pool *pool, uint64_t request, pm_ref *refs, size_t hits, size_t n) {
   for (size_t i = hits; i < n; ++i) {
-    if (refs[i].state == PM_REF_HIT || refs[i].state == PM_REF_RESERVED) (void)pmi_pins_drop(pool, request, &refs[i], 1);
+    if (refs[i].state == PM_REF_HIT || refs[i].state == PM_REF_RESERVED)
+      (void)pmi_pins_drop(pool, request, &refs[i], 1);
     if (refs[i].state == PM_REF_RESERVED) (void)remove_reserved(pool, &refs[i]);
     refs[i] = (pm_ref){.state = PM_REF_NONE};
   }
 }
 
-static int reserve_locked(pm_pool *pool, uint64_t request, pm_digest root, const pm_digest *chain, size_t n, size_t hits,
-                          pm_ref *refs) {
+static int reserve_locked(pm_pool *pool, uint64_t request, pm_digest root, const pm_digest *chain, size_t n,
+                          size_t hits, pm_ref *refs) {
   pmi_bucket_compact(pool);
   int rc = pin_present(pool, request, root, chain, n, hits, refs);
   int reserved = 0;

@@ -24,11 +24,11 @@ typedef int (*pm_test_step)(pm_test_ctx *ctx);
 
 typedef struct pm_test {
   const char *name, *about;
-  pm_format_options format; /* nodes and pool_bytes are filled in */
-  uint32_t threads;         /* a node; 0 means 1 */
-  uint32_t nodes_max;       /* 0: any number */
-  int bare;                 /* the test formats and opens by itself */
-  int no_manager;           /* the test is the lock manager */
+  pm_format_options format;          /* nodes and pool_bytes are filled in */
+  uint32_t threads;                  /* a node; 0 means 1 */
+  uint32_t nodes_max;                /* 0: any number */
+  int bare;                          /* the test formats and opens by itself */
+  int no_manager;                    /* the test is the lock manager */
   pm_test_step setup, worker, check; /* any may be NULL; 0 passes */
 } pm_test;
 
@@ -57,14 +57,14 @@ int pm_test_fail(const pm_test_ctx *ctx, const void *addr, const char *where, co
 #define PM_TEST_TEXT(x) PM_TEST_TEXT2(x)
 #define PM_TEST_HERE __FILE__ ":" PM_TEST_TEXT(__LINE__)
 /** Leave the test with a failure unless `condition`; the rest says what was seen. */
-#define PM_EXPECT(ctx, condition, ...)                                              \
-  do {                                                                              \
+#define PM_EXPECT(ctx, condition, ...)                                             \
+  do {                                                                             \
     if (!(condition)) return pm_test_fail((ctx), NULL, PM_TEST_HERE, __VA_ARGS__); \
   } while (0)
 /** The call returns 0 or more. */
-#define PM_EXPECT_OK(ctx, call)                                                                                  \
-  do {                                                                                                           \
-    const int rc_of_call = (call);                                                                               \
+#define PM_EXPECT_OK(ctx, call)                                                                                       \
+  do {                                                                                                                \
+    const int rc_of_call = (call);                                                                                    \
     if (rc_of_call < 0) return pm_test_fail((ctx), NULL, PM_TEST_HERE, #call ": %d %s", rc_of_call, pm_error_text()); \
   } while (0)
 

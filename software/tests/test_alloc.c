@@ -113,5 +113,7 @@ static int errors_setup(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_alloc_errors = {
-    .name = "alloc_errors", .about = "wrong frees are refused, a full pool says so", .nodes_max = 1, .setup = errors_setup};
+const pm_test pm_test_alloc_errors = {.name = "alloc_errors",
+                                      .about = "wrong frees are refused, a full pool says so",
+                                      .nodes_max = 1,
+                                      .setup = errors_setup};

@@ -49,7 +49,8 @@ static int read_unpinned(pm_test_ctx *ctx, pm_digest digest, const pm_ref *ref) 
   PM_EXPECT_OK(ctx, pm_test_dma_out(ctx->pool, ref->offset, buffer, sizeof buffer));
   if (pm_index_check(ctx->pool, ref) == -ESTALE) return 0;
   PM_EXPECT(ctx, pm_test_payload_check(digest, buffer, sizeof buffer) < 0,
-            "slot %llu generation %u passes the check with other bytes", (unsigned long long)ref->slot, ref->generation);
+            "slot %llu generation %u passes the check with other bytes", (unsigned long long)ref->slot,
+            ref->generation);
   return 0;
 }
 
@@ -144,7 +145,8 @@ static int handoff_consumer(pm_test_ctx *ctx) {
     PM_EXPECT_OK(ctx, pm_index_release(ctx->pool, round, refs, DEPTH));
     PM_EXPECT_OK(ctx, pm_send(ctx->pool, 0, 0, &signal));
     PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 0, 0, &signal));
-    PM_EXPECT(ctx, pm_index_check(ctx->pool, &refs[0]) == -ESTALE, "round %u: an evicted block passes the check", round);
+    PM_EXPECT(ctx, pm_index_check(ctx->pool, &refs[0]) == -ESTALE, "round %u: an evicted block passes the check",
+              round);
     PM_EXPECT(ctx, pm_index_exists(ctx->pool, chain[0]) == 0, "round %u: an evicted block is found", round);
     PM_EXPECT_OK(ctx, pm_send(ctx->pool, 0, 0, &signal));
   }
@@ -155,11 +157,10 @@ static int handoff_worker(pm_test_ctx *ctx) {
   return ctx->node == 0 ? handoff_producer(ctx) : handoff_consumer(ctx);
 }
 
-const pm_test pm_test_index_handoff = {
-    .name = "index_handoff",
-    .about = "a block that was announced is found, one that was evicted is not",
-    .format = {.index_slots = 16, .index_capacity = 8, .block_bytes = BLOCK_BYTES},
-    .worker = handoff_worker};
+const pm_test pm_test_index_handoff = {.name = "index_handoff",
+                                       .about = "a block that was announced is found, one that was evicted is not",
+                                       .format = {.index_slots = 16, .index_capacity = 8, .block_bytes = BLOCK_BYTES},
+                                       .worker = handoff_worker};
 
 /* Node 0 inserts and evicts one chain for ever; what the others find and pin stays while they read it. */
 static int evict_worker(pm_test_ctx *ctx) {
@@ -238,10 +239,9 @@ static int race_check(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_index_insert_race = {
-    .name = "index_insert_race",
-    .about = "the same blocks from all nodes: one filler each",
-    .format = {.index_slots = 1024, .block_bytes = BLOCK_BYTES},
-    .setup = race_setup,
-    .worker = race_worker,
-    .check = race_check};
+const pm_test pm_test_index_insert_race = {.name = "index_insert_race",
+                                           .about = "the same blocks from all nodes: one filler each",
+                                           .format = {.index_slots = 1024, .block_bytes = BLOCK_BYTES},
+                                           .setup = race_setup,
+                                           .worker = race_worker,
+                                           .check = race_check};

@@ -102,7 +102,8 @@ static int pins_setup(pm_test_ctx *ctx) {
   ref.state = PM_REF_RESERVED;
   PM_EXPECT(ctx, pm_index_commit(pool, &ref, 1) == -ESTALE, "committed twice");
   PM_EXPECT(ctx, pm_index_lookup(pool, 9, &digest, 1, NULL) == -EINVAL, "lookup without refs");
-  for (uint64_t i = 0; i < 300; ++i) PM_EXPECT(ctx, pm_index_lookup(pool, i, &digest, 1, &ref) == 1, "request %d", (int)i);
+  for (uint64_t i = 0; i < 300; ++i)
+    PM_EXPECT(ctx, pm_index_lookup(pool, i, &digest, 1, &ref) == 1, "request %d", (int)i);
   for (uint64_t i = 0; i < 300; ++i) PM_EXPECT_OK(ctx, pm_index_release(pool, i, &ref, 1));
   PM_EXPECT_OK(ctx, pm_index_release(pool, 1, &again, 1));
   return 0;

@@ -93,8 +93,10 @@ static int fair_setup(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_lock_manager_fair = {
-    .name = "lock_manager_fair", .about = "grants go round, one holder at a time", .no_manager = 1, .setup = fair_setup};
+const pm_test pm_test_lock_manager_fair = {.name = "lock_manager_fair",
+                                           .about = "grants go round, one holder at a time",
+                                           .no_manager = 1,
+                                           .setup = fair_setup};
 
 static int errors_setup(pm_test_ctx *ctx) {
   pm_pool *pool = ctx->pool;

@@ -60,7 +60,7 @@ int pm_index_evict(pm_pool *pool, size_t n);
 
 typedef struct pm_index_info {
   uint64_t slots, capacity, resident, tombstones, reserved;
-  uint64_t inserts, evictions;  /**< since the pool was formatted */
+  uint64_t inserts, evictions; /**< since the pool was formatted */
   uint64_t probe_max;
 } pm_index_info;
 /** Takes the index lock. */

@@ -21,17 +21,17 @@ typedef struct pm_pool pm_pool;
 
 /** What a new pool looks like. Zero fields take the default in brackets. */
 typedef struct pm_format_options {
-  uint64_t pool_bytes;      /**< size; rounded up to 2 MiB; for a device or an existing file 0 = all of it */
-  uint32_t nodes;           /**< node ids 0..nodes-1 [4], at most PM_NODES_MAX */
-  uint32_t locks;           /**< global locks [16], at most PM_LOCKS_MAX; the first few are the library's own */
-  uint64_t index_slots;     /**< buckets of the prefix index, a power of two [4096] */
-  uint64_t index_capacity;  /**< resident blocks before eviction [7/8 of index_slots] */
-  uint64_t block_bytes;     /**< payload bytes of one KV block, a multiple of 64 [4096] */
-  uint64_t chunk_bytes;     /**< unit of the global chunk bitmap, a power of two [64 KiB] */
-  uint32_t objects;         /**< named roots [64] */
-  uint32_t channels;        /**< rendezvous channels a pair and direction [1] */
-  uint64_t hash_seed;       /**< seed of every digest */
-  uint8_t name_space[16];   /**< digest of model, dtype, layout: attach refuses another */
+  uint64_t pool_bytes;     /**< size; rounded up to 2 MiB; for a device or an existing file 0 = all of it */
+  uint32_t nodes;          /**< node ids 0..nodes-1 [4], at most PM_NODES_MAX */
+  uint32_t locks;          /**< global locks [16], at most PM_LOCKS_MAX; the first few are the library's own */
+  uint64_t index_slots;    /**< buckets of the prefix index, a power of two [4096] */
+  uint64_t index_capacity; /**< resident blocks before eviction [7/8 of index_slots] */
+  uint64_t block_bytes;    /**< payload bytes of one KV block, a multiple of 64 [4096] */
+  uint64_t chunk_bytes;    /**< unit of the global chunk bitmap, a power of two [64 KiB] */
+  uint32_t objects;        /**< named roots [64] */
+  uint32_t channels;       /**< rendezvous channels a pair and direction [1] */
+  uint64_t hash_seed;      /**< seed of every digest */
+  uint8_t name_space[16];  /**< digest of model, dtype, layout: attach refuses another */
 } pm_format_options;
 
 typedef struct pm_open_options {
@@ -62,7 +62,7 @@ uint64_t pm_block_bytes(const pm_pool *pool);
 /** What this handle has done so far. */
 typedef struct pm_stats {
   uint64_t lines_published, lines_acquired, syncs;
-  uint64_t locks_global, locks_local;  /**< global acquisitions, and hand-overs inside the node */
+  uint64_t locks_global, locks_local; /**< global acquisitions, and hand-overs inside the node */
   uint64_t dma_lines_in, dma_lines_out;
   uint64_t lookups, hits, inserts, evictions, probes;
 } pm_stats;

@@ -12,23 +12,35 @@
 extern "C" {
 #endif
 
-static inline int cxl_shm_allocate_lock(pm_pool *pool, uint32_t *lock) { return pm_lock_alloc(pool, lock); }
-static inline int cxl_shm_free_lock(pm_pool *pool, uint32_t lock) { return pm_lock_free(pool, lock); }
+static inline int cxl_shm_allocate_lock(pm_pool *pool, uint32_t *lock) {
+  return pm_lock_alloc(pool, lock);
+}
+static inline int cxl_shm_free_lock(pm_pool *pool, uint32_t lock) {
+  return pm_lock_free(pool, lock);
+}
 /** *fresh (may be NULL): what the lock protects must be acquired before it is read. */
 static inline int cxl_shm_acquire_lock(pm_pool *pool, uint32_t lock, int *fresh) {
   return pm_lock_acquire(pool, lock, fresh);
 }
-static inline int cxl_shm_release_lock(pm_pool *pool, uint32_t lock) { return pm_lock_release(pool, lock); }
+static inline int cxl_shm_release_lock(pm_pool *pool, uint32_t lock) {
+  return pm_lock_release(pool, lock);
+}
 
-static inline uint64_t cxl_shm_get_offset(const pm_pool *pool, const void *p) { return pm_offset(pool, p); }
-static inline void *cxl_shm_get_ptr(const pm_pool *pool, uint64_t offset) { return pm_ptr(pool, offset); }
+static inline uint64_t cxl_shm_get_offset(const pm_pool *pool, const void *p) {
+  return pm_offset(pool, p);
+}
+static inline void *cxl_shm_get_ptr(const pm_pool *pool, uint64_t offset) {
+  return pm_ptr(pool, offset);
+}
 
 /** NULL when there is no memory; pm_error_text() says more. */
 static inline void *shmalloc(pm_pool *pool, size_t bytes) {
   uint64_t offset;
   return pm_alloc(pool, bytes, &offset) == 0 ? pm_ptr(pool, offset) : NULL;
 }
-static inline int shfree(pm_pool *pool, void *p) { return pm_free(pool, pm_offset(pool, p)); }
+static inline int shfree(pm_pool *pool, void *p) {
+  return pm_free(pool, pm_offset(pool, p));
+}
 
 static inline int cxl_shm_put(pm_pool *pool, const void *key, size_t key_bytes, const void *object) {
   return pm_put(pool, key, key_bytes, pm_offset(pool, object));
@@ -43,7 +55,9 @@ static inline int cxl_shm_destroy(pm_pool *pool, const void *key, size_t key_byt
 }
 
 /** The paper's clflush(addr, size): what was stored there before is in the device before any later publish. */
-static inline void clflush(const void *addr, size_t size) { pm_publish(addr, size); }
+static inline void clflush(const void *addr, size_t size) {
+  pm_publish(addr, size);
+}
 
 /** Attach as `node`. */
 static inline int tract_init(const char *path, uint32_t node, pm_pool **pool) {
@@ -51,7 +65,8 @@ static inline int tract_init(const char *path, uint32_t node, pm_pool **pool) {
   return pm_open(path, &options, pool);
 }
 /** Make room for a chain; refs[0..hits) come from tract_lookup_prefix. Returns the number of blocks to fill. */
-static inline int tract_alloc(pm_pool *pool, uint64_t request, const pm_digest *chain, size_t n, size_t hits, pm_ref *refs) {
+static inline int tract_alloc(pm_pool *pool, uint64_t request, const pm_digest *chain, size_t n, size_t hits,
+                              pm_ref *refs) {
   return pm_index_reserve(pool, request, pm_digest_root(pool), chain, n, hits, refs);
 }
 /** Payload into a reserved block; complete in the device on return. */
@@ -59,7 +74,9 @@ static inline int tract_gpu_to_cxl(pm_pool *pool, const pm_ref *ref, const void 
   const pm_ticket ticket = pm_dma_write(pool, ref->offset, src, pm_block_bytes(pool));
   return ticket < 0 ? (int)ticket : pm_dma_wait(pool, ticket);
 }
-static inline int tract_publish_prefix(pm_pool *pool, pm_ref *refs, size_t n) { return pm_index_commit(pool, refs, n); }
+static inline int tract_publish_prefix(pm_pool *pool, pm_ref *refs, size_t n) {
+  return pm_index_commit(pool, refs, n);
+}
 /** Longest resident prefix, pinned for `request` until pm_index_release. */
 static inline int tract_lookup_prefix(pm_pool *pool, uint64_t request, const pm_digest *chain, size_t n, pm_ref *refs) {
   return pm_index_lookup(pool, request, chain, n, refs);

@@ -1,0 +1,77 @@
+"""libprismem on emulated non-coherent hosts: the C tests are clean, and each seeded fault is caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lib_support import Mutant, build, first_fault, mutants, names_in_source, run_functional
+
+from prismem.lib.emu import State
+from prismem.lib.mutants import select_mutant
+
+SEEDS_CLEAN = 24
+SEEDS_FAULT = 20
+STEPS_FAULT = 1_000_000
+
+# Tests tried for a fault, the likeliest first.
+HUNTERS = ("index_share", "rendezvous_ring", "publish_consume", "lock_counter", "index_evict_race")
+
+
+@pytest.fixture
+def mutant() -> Iterator[None]:
+    """Whatever a test switches on is off afterwards."""
+    yield
+    select_mutant("none")
+
+
+@pytest.mark.parametrize("name", names_in_source())
+def test_clean(name: str) -> None:
+    """Goal: no fault, no stuck run, no failed check. Method: three hosts, all four policies, several seeds."""
+    for seed in range(SEEDS_CLEAN):
+        state, report = run_functional(name, seed)
+        assert state is State.DONE, f"seed {seed}: {first_fault(report)}"
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("name", names_in_source())
+def test_clean_many_seeds(name: str) -> None:
+    """Goal: the same over 200 seeds."""
+    for seed in range(200):
+        state, report = run_functional(name, seed)
+        assert state is State.DONE, f"seed {seed}: {first_fault(report)}"
+
+
+def hunt(coherent: bool = False) -> str | None:
+    """The first fault that any of the hunting tests meets, or None."""
+    for name in HUNTERS:
+        for seed in range(SEEDS_FAULT):
+            state, report = run_functional(name, seed, coherent=coherent, step_limit=STEPS_FAULT)
+            if state is not State.DONE:
+                return f"{name} seed {seed}: {first_fault(report)}"
+    return None
+
+
+@pytest.mark.parametrize("fault", mutants(), ids=lambda m: m.name)
+@pytest.mark.usefixtures("mutant")
+def test_each_mutant_is_caught(fault: Mutant) -> None:
+    """Goal: every fault of mutants.def shows within 20 seeds. Method: switch it on, run the hunting tests."""
+    build()
+    select_mutant(fault.name)
+    assert hunt() is not None, f"{fault.name} ({fault.description}) was not caught"
+
+
+@pytest.mark.parametrize("fault", [m for m in mutants() if m.noncoherence], ids=lambda m: m.name)
+@pytest.mark.usefixtures("mutant")
+def test_coherent_hosts_hide_it(fault: Mutant) -> None:
+    """Goal: a fault of non-coherence does not show when all threads share one cache, so nothing else is wrong."""
+    build()
+    select_mutant(fault.name)
+    assert hunt(coherent=True) is None
+
+
+def test_same_seed_same_run() -> None:
+    """Goal: a run follows from its seed. Method: digests of two runs, and of another seed."""
+    first, again, other = (run_functional("index_share", seed)[1]["digest"] for seed in (8, 8, 12))
+    assert first == again
+    assert first != other
