@@ -65,8 +65,8 @@ def render(metrics: Mapping[str, Any]) -> str:
         )
         console.print(f"{kv['verified_bytes']:,} payload bytes verified on the reading host, {kv['wrong_bytes']} wrong")
         console.print(
-            f"lines flushed: {kv['lines_flushed_per_insert']} an insert, {kv['lines_flushed_per_lookup_block']} a looked up "
-            f"block; global locks: {kv['locks_per_request']} a request"
+            f"lines flushed: {kv['lines_flushed_per_insert']} an insert, {kv['lines_flushed_per_lookup_block']} a block"
+            f" looked up; global locks: {kv['locks_per_request']} a request"
         )
         console.print(_spread_table("steps of a request, ns of simulated time (measured)", "step", kv["step_ns"]))
         for kind in ("read", "write"):

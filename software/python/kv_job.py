@@ -1,7 +1,6 @@
 """Bindings of ``software/jobs/kv_share.h``: the structures of the job and the buffers behind them.
 
-One :class:`KvJob` owns every array that the C programs of the nodes read and write, so their addresses stay good for the
-run.
+One :class:`KvJob` owns every array that the C programs of the nodes use, so their addresses stay good for the run.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class KvJob:
         self._args = [_Node(c.pointer(self._job), node) for node in range(prefills + decodes + 1)]
 
     def spawn(self, machine: Machine, host_of: Sequence[int]) -> None:
-        """Add the job's threads. ``host_of`` names the host of each prefill and decode node; the manager joins node 0's."""
+        """Add the job's threads. ``host_of`` names the host of each node; the manager joins node 0's."""
         prefills = self._job.prefills
         for node, host in enumerate(host_of):
             role = "prefill" if node < prefills else "decode"
