@@ -4,7 +4,6 @@ Python wakes up a handful of times in a run; the hardware, the emulated hosts an
 """
 
 import os
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,11 @@ async def run_job(dut: Any) -> None:
         cycles = await _drive(dut, session)
         outcome = session.attempt(None, session.finish(cycles))
     except Exception as error:  # whatever it was, it is the outcome of the run
-        traceback.print_exc()
+        session.say(error)
         outcome = session.attempt(error)
     session.leave(outcome)
-    assert outcome.failure is None, outcome.failure.message
+    if outcome.failure is not None:
+        raise AssertionError(outcome.failure.message)
 
 
 async def _drive(dut: Any, session: Session) -> int:

@@ -82,10 +82,11 @@ def load_result(path: Path) -> Result:
 
 
 def tail(path: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
-    """The last lines of a log, without terminal colours; empty when there is none."""
+    """The last lines of a log, without cocotb's summary box; empty when there is none."""
     if not path.exists():
         return []
-    return path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("**")][-lines:]
 
 
 def _xml_safe(text: str) -> str:

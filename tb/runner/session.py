@@ -89,6 +89,13 @@ class Session:
                 component = f"{Path(where.filename).name}:{where.lineno}"
                 return Outcome(verdict="failed", failure=Failure(f"{type(error).__name__}: {error}", None, component))
 
+    def say(self, error: BaseException) -> None:
+        """Print an error to the log: a finding as its text, anything else with where it comes from."""
+        if isinstance(error, PrismemError):
+            print(f"{type(error).__name__}: {error}", flush=True)
+        else:
+            traceback.print_exception(error)
+
     def leave(self, outcome: Outcome) -> None:
         """Write the outcome and destroy the machine."""
         self.outcome = outcome
@@ -105,7 +112,7 @@ def main() -> int:
         session.ctx.machine.run()
         outcome = session.attempt(None, session.finish())
     except Exception as error:  # whatever it was, it is the outcome of the run
-        traceback.print_exc()
+        session.say(error)
         outcome = session.attempt(error)
     session.leave(outcome)
     return 0

@@ -49,8 +49,8 @@ class RunSpec(BaseModel):
 
     @property
     def replay(self) -> str:
-        """The command that runs this again."""
-        words = ["prismem", "sim", self.test, "--port", self.port]
+        """The command that runs this again, typed in the checkout."""
+        words = [".venv/bin/prismem", "sim", self.test, "--port", self.port]
         words += ["--hosts", str(self.hosts), "--modules", str(self.modules), "--profile", self.profile]
         words += ["--seed", str(self.seed), "--policy", self.policy]
         for text in self.sets:

@@ -10,7 +10,6 @@ from prismem.paths import BUILD_RUN, ROOT
 from prismem.tb.job import jobs
 from prismem.tb.runner.spec import mutants
 
-
 SEED = 987_654  # of no other test: a run that was started after all leaves a folder with it
 
 
