@@ -1,7 +1,8 @@
 /*
  * Work for benchmarks of the emulator, compiled with the hooks. `bench_hits` loads lines that stay in the cache;
  * `bench_access` does checked 64-byte accesses that all miss, one outstanding: half of them load a line, verify it and
- * drop it, half store a line and flush it, also where another host works on the same lines. Both are thread functions, so the same program runs on any port.
+ * drop it, half store a line and flush it, also where another host works on the same lines. Both are thread functions,
+ * so the same program runs on any port.
  */
 #include <fcntl.h>
 #include <immintrin.h>
