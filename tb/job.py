@@ -154,7 +154,7 @@ def machine_failure(report: Mapping[str, Any]) -> CheckFailed:
     if report["faults"]:
         fault = report["faults"][0]
         component = f"host {fault.get('host')}, thread {fault.get('thread')}"
-        return CheckFailed(f"{fault['kind']}: {fault['message']}", time_ns=fault.get("time_ns"), component=component)
+        return CheckFailed(fault["message"].rstrip(), time_ns=fault.get("time_ns"), component=component)
     threads = ", ".join(f"{t['name']} on host {t['host']}: {t['state']}" for t in report.get("threads", []))
     return CheckFailed(
         f"the machine ended {report['state_name']}: {threads}",

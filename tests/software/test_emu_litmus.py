@@ -114,10 +114,11 @@ def test_plain_spin_is_a_trap_state(emu: Any, litmus: Any) -> None:
     row = ("CON-plain-spin", "pub_fl_fl", "con_plain_spin", 0)
     report = run_row(emu, litmus, row, policy=WARM)
     assert report["state"] == STUCK
-    message = report["faults"][0]["message"]
-    assert "con_plain_spin" in message
-    assert "line 64" in message
-    assert "stale" in message
+    fault = report["faults"][0]
+    assert "con_plain_spin" in fault["message"]
+    assert "stale" in fault["message"]
+    assert (fault["host"], fault["line"], fault["function"]) == (1, 64, "con_plain_spin")
+    assert (fault["other_host"], fault["other_function"]) == (0, "pub_fl_fl")
     assert run_row(emu, litmus, row, policy=RANDOM)["state"] == DONE
 
 

@@ -204,6 +204,7 @@ void RtlPort::settle_end() {
   if (someone_acts) return;
   Fault fault = fault_here("deadlock", kNever, 0);
   fault.message = "deadlock: no thread can ever run again\n" + waiting_report();
+  blame_waiting(fault);
   m.faults.push_back(std::move(fault));
   end_run(EMU_DEADLOCK);
   externals_cancel();

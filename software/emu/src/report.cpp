@@ -118,6 +118,17 @@ std::string line_report(uint64_t offset) {
   return text;
 }
 
+namespace {
+
+/** Last pool access of a thread: its offset, or kNever. */
+uint64_t last_access(const Thread &thread, uint64_t *pc) {
+  const bool running = g_machine->current == &thread;
+  *pc = running ? g_fast.last_pc : thread.last_pc;
+  return running ? g_fast.last_offset : thread.last_offset;
+}
+
+}  // namespace
+
 std::string waiting_report() {
   const Machine &m = *g_machine;
   std::string text;
@@ -139,14 +150,55 @@ std::string waiting_report() {
       case ThreadState::kDone:
         break;
     }
-    const bool running = m.current == thread.get();
-    const uint64_t offset = running ? g_fast.last_offset : thread->last_offset;
-    const uint64_t pc = running ? g_fast.last_pc : thread->last_pc;
+    uint64_t pc;
+    const uint64_t offset = last_access(*thread, &pc);
     if (offset != kNever) text += "; last access at " + place_of_pc(pc) + " to " + line_report(offset);
     if (!thread->pending.empty()) text += "; " + std::to_string(thread->pending.size()) + " flushes or fences pending";
     text += "\n";
   }
   return text;
+}
+
+namespace {
+
+void blame_access(Fault &fault, const Thread &thread) {
+  const Machine &m = *g_machine;
+  uint64_t pc;
+  const uint64_t offset = last_access(thread, &pc);
+  if (offset == kNever) return;
+  fault.offset = offset;
+  fault.host = static_cast<int>(thread.host);
+  fault.thread = thread.tid;
+  fault.pc = pc_id(pc);
+  if (m.newest == nullptr || m.newest[offset >> 3].version() == 0) return;
+  const WordMeta &newest = m.newest[offset >> 3];
+  fault.other_host = actor_host(newest.actor());
+  fault.other_thread = actor_thread(newest.actor());
+  fault.other_pc = newest.pc;
+}
+
+}  // namespace
+
+void blame_waiting(Fault &fault) {
+  const Machine &m = *g_machine;
+  for (const auto &thread : m.threads) {
+    uint64_t pc;
+    const uint64_t offset = thread->state == ThreadState::kDone ? kNever : last_access(*thread, &pc);
+    if (offset == kNever || m.newest == nullptr) continue;
+    const bool stale = (m.hosts[thread->host].state[offset >> kLineShift] & kCheck) != 0;
+    const bool kept_back = m.device.meta[offset >> 3].version() != m.newest[offset >> 3].version();
+    if (!stale && !kept_back) continue;
+    blame_access(fault, *thread);
+    return;
+  }
+}
+
+void blame_failed(Fault &fault, const Thread &thread) {
+  uint64_t pc;
+  const uint64_t offset = last_access(thread, &pc);
+  if (offset == kNever) return;
+  blame_access(fault, thread);
+  fault.message += "; its last access to the pool was at \1 to " + line_report(offset);
 }
 
 }  // namespace prismem

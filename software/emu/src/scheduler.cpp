@@ -67,6 +67,7 @@ void report_end(const char *kind, std::string message) {
   fault.kind = kind;
   fault.time_ns = now_ns();
   fault.message = std::move(message) + waiting_report();
+  blame_waiting(fault);
   g_machine->faults.push_back(std::move(fault));
 }
 
@@ -190,6 +191,7 @@ void thread_return(int64_t status) {
     Fault fault = fault_here("thread", kNever, 0);
     fault.message = "thread " + std::to_string(self.tid) + " (" + self.name + ") of host " +
                     std::to_string(self.named_host) + " returned " + std::to_string(status);
+    blame_failed(fault, self);
     m.faults.push_back(std::move(fault));
     end_run(EMU_FAILED);
   }
