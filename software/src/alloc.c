@@ -7,22 +7,15 @@
  *
  * A block of another node's chunk is freed under the lock: its bit in the chunk's freed bitmap is set and the owner's count
  * raised. The owner collects such blocks when a class runs dry, and knows by the count whether a look is worth while.
- *
- * The words of bitmaps and chunks announce nothing: whoever holds a block learned of it in some ordered way, and the rest
- * happens under the lock. They are atomic because a bit is looked at while its neighbours change.
- *
- * Chunk word: kind in bits 0..7, owner node in 8..15, class in 16..23, chunks of the run in 32..63.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "hold.h"
+#include "chunk.h"
 
 #define CLASSES_MAX 32u
 #define NO_CHUNK UINT32_MAX
-
-enum chunk_kind { CHUNK_FREE = 0, CHUNK_SMALL = 1, CHUNK_RUN = 2, CHUNK_INSIDE = 3 };
 
 /* An owned chunk of small blocks; a list a class holds those with free blocks. */
 typedef struct own_chunk {
@@ -41,50 +34,12 @@ struct pmi_heap {
   own_chunk chunks[];
 };
 
-static uint64_t chunk_word(enum chunk_kind kind, uint32_t owner, uint32_t class, uint32_t run) {
-  return (uint64_t)kind | (uint64_t)owner << 8 | (uint64_t)class << 16 | (uint64_t)run << 32;
-}
-static enum chunk_kind kind_of(uint64_t word) {
-  return (enum chunk_kind)(word & 0xff);
-}
-static uint32_t owner_of(uint64_t word) {
-  return word >> 8 & 0xff;
-}
-static uint32_t class_of(uint64_t word) {
-  return word >> 16 & 0xff;
-}
-static uint32_t run_of(uint64_t word) {
-  return (uint32_t)(word >> 32);
-}
-
-static uint8_t *owners(pm_pool *pool) {
-  return pmi_at(pool, pool->layout.owners);
-}
-static pmi_chunk *chunk_at(pm_pool *pool, uint32_t chunk) {
-  return (pmi_chunk *)pmi_at(pool, pool->layout.chunks) + chunk;
-}
-static uint64_t *live_of(pm_pool *pool, uint32_t chunk) {
-  return pmi_at(pool, pool->layout.live + chunk * pool->layout.bitmap_bytes);
-}
-static uint64_t *freed_of(pm_pool *pool, uint32_t chunk) {
-  return pmi_at(pool, pool->layout.freed + chunk * pool->layout.bitmap_bytes);
-}
-static pmi_freed_count *freed_count_of(pm_pool *pool, uint32_t node) {
-  return (pmi_freed_count *)pmi_at(pool, pool->layout.freed_count) + node;
-}
-
-static uint32_t blocks_in_chunk(const pm_pool *pool, uint32_t class) {
-  return (uint32_t)(pool->params.chunk_bytes / PM_LINE >> class);
-}
-static uint32_t words_in_bitmap(const pm_pool *pool, uint32_t class) {
-  return (blocks_in_chunk(pool, class) + 63) / 64;
-}
 static uint32_t class_for(uint64_t bytes) {
   uint32_t class = 0;
   while ((uint64_t)PM_LINE << class < bytes) class += 1;
   return class;
 }
-static uint64_t block_offset(const pm_pool *pool, uint32_t chunk, uint32_t class, uint32_t block) {
+static uint64_t pmi_block_offset(const pm_pool *pool, uint32_t chunk, uint32_t class, uint32_t block) {
   return pool->layout.heap + chunk * pool->params.chunk_bytes + ((uint64_t)block * PM_LINE << class);
 }
 
@@ -119,26 +74,18 @@ void pmi_heap_close(pm_pool *pool) {
   pool->heap = NULL;
 }
 
-static uint32_t count_free(pm_pool *pool, uint32_t chunk, uint32_t class) {
-  const uint64_t *live = live_of(pool, chunk);
-  uint32_t used = 0;
-  for (uint32_t w = 0; w < words_in_bitmap(pool, class); ++w)
-    used += (uint32_t)__builtin_popcountll(pmi_load(&live[w]));
-  return blocks_in_chunk(pool, class) - used;
-}
-
 /* Find the chunks that an earlier owner of this node id left. Under the lock. */
 static void load_own_chunks(pm_pool *pool) {
   pmi_heap *heap = pool->heap;
-  pmi_hold_read_range(pool, &pool->alloc, owners(pool), pool->layout.chunk_count);
+  pmi_hold_read_range(pool, &pool->alloc, pmi_owners(pool), pool->layout.chunk_count);
   for (uint32_t chunk = 0; chunk < pool->layout.chunk_count; ++chunk) {
-    if (owners(pool)[chunk] != pool->node + 1) continue;
-    pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-    const uint64_t word = pmi_load(&chunk_at(pool, chunk)->word);
-    if (kind_of(word) != CHUNK_SMALL) continue;
-    pmi_acquire(pool, live_of(pool, chunk), pool->layout.bitmap_bytes);
-    heap->chunks[chunk].class = (uint8_t)class_of(word);
-    heap->chunks[chunk].free = count_free(pool, chunk, class_of(word));
+    if (pmi_owners(pool)[chunk] != pool->node + 1) continue;
+    pmi_hold_read(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
+    const uint64_t word = pmi_load(&pmi_chunk_at(pool, chunk)->word);
+    if (pmi_kind_of(word) != CHUNK_SMALL) continue;
+    pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
+    heap->chunks[chunk].class = (uint8_t)pmi_class_of(word);
+    heap->chunks[chunk].free = pmi_count_free(pool, chunk, pmi_class_of(word));
     if (heap->chunks[chunk].free != 0) list_push(heap, chunk);
   }
   heap->loaded = 1;
@@ -147,18 +94,18 @@ static void load_own_chunks(pm_pool *pool) {
 /* Take back what other nodes freed of this node's chunks. Under the lock. */
 static void collect_freed(pm_pool *pool) {
   pmi_heap *heap = pool->heap;
-  const pmi_freed_count *count = freed_count_of(pool, pool->node);
+  const pmi_freed_count *count = pmi_freed_count_of(pool, pool->node);
   pmi_hold_read(pool, &pool->alloc, count);
   if (count->count == heap->collected) return;
   heap->collected = count->count;
-  pmi_hold_read_range(pool, &pool->alloc, owners(pool), pool->layout.chunk_count);
+  pmi_hold_read_range(pool, &pool->alloc, pmi_owners(pool), pool->layout.chunk_count);
   for (uint32_t chunk = 0; chunk < pool->layout.chunk_count; ++chunk) {
-    if (owners(pool)[chunk] != pool->node + 1) continue;
+    if (pmi_owners(pool)[chunk] != pool->node + 1) continue;
     own_chunk *own = &heap->chunks[chunk];
-    pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-    if (kind_of(pmi_load(&chunk_at(pool, chunk)->word)) != CHUNK_SMALL) continue;
-    uint64_t *freed = freed_of(pool, chunk), *live = live_of(pool, chunk);
-    const uint32_t words = words_in_bitmap(pool, own->class);
+    pmi_hold_read(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
+    if (pmi_kind_of(pmi_load(&pmi_chunk_at(pool, chunk)->word)) != CHUNK_SMALL) continue;
+    uint64_t *freed = pmi_freed_of(pool, chunk), *live = pmi_live_of(pool, chunk);
+    const uint32_t words = pmi_words_in_bitmap(pool, own->class);
     pmi_hold_read_range(pool, &pool->alloc, freed, words * sizeof *freed);
     uint32_t found = 0;
     for (uint32_t w = 0; w < words; ++w) {
@@ -182,8 +129,8 @@ static uint32_t find_free_run(pm_pool *pool, uint32_t run) {
   for (uint32_t round = 0; round < 2; ++round, start = 0) {
     uint32_t length = 0;
     for (uint32_t chunk = start; chunk < count; ++chunk) {
-      pmi_hold_read(pool, &pool->alloc, &owners(pool)[chunk]);
-      length = owners(pool)[chunk] == 0 ? length + 1 : 0;
+      pmi_hold_read(pool, &pool->alloc, &pmi_owners(pool)[chunk]);
+      length = pmi_owners(pool)[chunk] == 0 ? length + 1 : 0;
       if (length == run) {
         pool->heap->search = chunk + 1;
         return chunk + 1 - run;
@@ -195,12 +142,12 @@ static uint32_t find_free_run(pm_pool *pool, uint32_t run) {
 
 /* Under the lock. */
 static void set_chunk(pm_pool *pool, uint32_t chunk, uint8_t owner, uint64_t word) {
-  pmi_hold_read(pool, &pool->alloc, &owners(pool)[chunk]);
-  owners(pool)[chunk] = owner;
-  pmi_hold_changed(pool, &pool->alloc, &owners(pool)[chunk]);
-  pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-  pmi_poke(&chunk_at(pool, chunk)->word, word);
-  pmi_hold_changed(pool, &pool->alloc, chunk_at(pool, chunk));
+  pmi_hold_read(pool, &pool->alloc, &pmi_owners(pool)[chunk]);
+  pmi_owners(pool)[chunk] = owner;
+  pmi_hold_changed(pool, &pool->alloc, &pmi_owners(pool)[chunk]);
+  pmi_hold_read(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
+  pmi_poke(&pmi_chunk_at(pool, chunk)->word, word);
+  pmi_hold_changed(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
 }
 
 /* Make a block of `class` available: collect, else claim a chunk. Returns 0 or -ENOMEM. */
@@ -215,11 +162,11 @@ static int refill(pm_pool *pool, uint32_t class) {
     if (chunk == NO_CHUNK) {
       rc = pmi_error(ENOMEM, "pool: no free chunk left");
     } else {
-      set_chunk(pool, chunk, (uint8_t)(pool->node + 1), chunk_word(CHUNK_SMALL, pool->node, class, 1));
-      pmi_acquire(pool, live_of(pool, chunk), pool->layout.bitmap_bytes);
+      set_chunk(pool, chunk, (uint8_t)(pool->node + 1), pmi_chunk_word(CHUNK_SMALL, pool->node, class, 1));
+      pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
       heap->chunks[chunk].class = (uint8_t)class;
       heap->chunks[chunk].hint = 0;
-      heap->chunks[chunk].free = blocks_in_chunk(pool, class);
+      heap->chunks[chunk].free = pmi_blocks_in_chunk(pool, class);
       list_push(heap, chunk);
     }
   }
@@ -231,8 +178,8 @@ static uint64_t take_block(pm_pool *pool, uint32_t class) {
   pmi_heap *heap = pool->heap;
   const uint32_t chunk = heap->list[class];
   own_chunk *own = &heap->chunks[chunk];
-  uint64_t *live = live_of(pool, chunk);
-  const uint32_t blocks = blocks_in_chunk(pool, class), words = words_in_bitmap(pool, class);
+  uint64_t *live = pmi_live_of(pool, chunk);
+  const uint32_t blocks = pmi_blocks_in_chunk(pool, class), words = pmi_words_in_bitmap(pool, class);
   assert(own->free > 0);
   for (uint32_t i = 0; i < words; ++i) {
     const uint32_t w = (own->hint + i) % words;
@@ -246,7 +193,7 @@ static uint64_t take_block(pm_pool *pool, uint32_t class) {
     own->hint = w;
     own->free -= 1;
     if (own->free == 0) list_remove(heap, chunk);
-    return block_offset(pool, chunk, class, w * 64 + bit);
+    return pmi_block_offset(pool, chunk, class, w * 64 + bit);
   }
   abort(); /* `free` and the bitmap disagree: this node's own books are broken */
 }
@@ -264,8 +211,8 @@ static int alloc_run(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
   } else {
     for (uint32_t i = 0; i < run; ++i)
       set_chunk(pool, first + i, (uint8_t)(pool->node + 1),
-                chunk_word(i == 0 ? CHUNK_RUN : CHUNK_INSIDE, pool->node, 0, i == 0 ? run : 0));
-    *offset = block_offset(pool, first, 0, 0);
+                pmi_chunk_word(i == 0 ? CHUNK_RUN : CHUNK_INSIDE, pool->node, 0, i == 0 ? run : 0));
+    *offset = pmi_block_offset(pool, first, 0, 0);
   }
   pmi_hold_end(pool, &pool->alloc);
   return rc;
@@ -296,19 +243,19 @@ static int not_live(uint64_t offset) {
 static int give_back_if_empty(pm_pool *pool, uint32_t chunk) {
   pmi_heap *heap = pool->heap;
   own_chunk *own = &heap->chunks[chunk];
-  if (own->free != blocks_in_chunk(pool, own->class)) return 0;
+  if (own->free != pmi_blocks_in_chunk(pool, own->class)) return 0;
   if (heap->list[own->class] == chunk && own->next == NO_CHUNK) return 0;
   const int rc = pmi_hold_begin(pool, &pool->alloc);
   if (rc < 0) return rc;
   list_remove(heap, chunk);
-  set_chunk(pool, chunk, 0, chunk_word(CHUNK_FREE, 0, 0, 0));
+  set_chunk(pool, chunk, 0, pmi_chunk_word(CHUNK_FREE, 0, 0, 0));
   return pmi_hold_end(pool, &pool->alloc);
 }
 
 /* A block of an own chunk, without the lock. */
 static int free_own(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_t block) {
-  uint64_t *live = live_of(pool, chunk) + block / 64;
-  const uint64_t *freed = freed_of(pool, chunk) + block / 64;
+  uint64_t *live = pmi_live_of(pool, chunk) + block / 64;
+  const uint64_t *freed = pmi_freed_of(pool, chunk) + block / 64;
   const uint64_t bit = UINT64_C(1) << block % 64;
   pmi_acquire(pool, freed, sizeof *freed);
   if (!(pmi_load(live) & bit) || (pmi_load(freed) & bit)) return not_live(offset);
@@ -323,15 +270,15 @@ static int free_own(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_t blo
 
 /* A block of another node's chunk. Under the lock. */
 static int free_of_other(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_t block, uint32_t owner) {
-  const uint64_t *live = live_of(pool, chunk) + block / 64;
-  uint64_t *freed = freed_of(pool, chunk) + block / 64;
+  const uint64_t *live = pmi_live_of(pool, chunk) + block / 64;
+  uint64_t *freed = pmi_freed_of(pool, chunk) + block / 64;
   const uint64_t bit = UINT64_C(1) << block % 64;
   pmi_acquire(pool, live, sizeof *live);
   pmi_hold_read(pool, &pool->alloc, freed);
   if (!(pmi_load(live) & bit) || (pmi_load(freed) & bit)) return not_live(offset);
   pmi_poke(freed, pmi_load(freed) | bit);
   pmi_hold_changed(pool, &pool->alloc, freed);
-  pmi_freed_count *count = freed_count_of(pool, owner);
+  pmi_freed_count *count = pmi_freed_count_of(pool, owner);
   pmi_hold_read(pool, &pool->alloc, count);
   count->count += 1;
   pmi_hold_changed(pool, &pool->alloc, count);
@@ -342,13 +289,13 @@ static int free_of_other(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_
 static int free_locked(pm_pool *pool, uint64_t offset, uint32_t chunk, uint64_t inside) {
   int rc = pmi_hold_begin(pool, &pool->alloc);
   if (rc < 0) return rc;
-  pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-  const uint64_t word = pmi_load(&chunk_at(pool, chunk)->word);
-  const uint64_t size = (uint64_t)PM_LINE << class_of(word);
-  if (kind_of(word) == CHUNK_RUN && inside == 0) {
-    for (uint32_t i = 0; i < run_of(word); ++i) set_chunk(pool, chunk + i, 0, chunk_word(CHUNK_FREE, 0, 0, 0));
-  } else if (kind_of(word) == CHUNK_SMALL && inside % size == 0) {
-    rc = free_of_other(pool, offset, chunk, (uint32_t)(inside / size), owner_of(word));
+  pmi_hold_read(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
+  const uint64_t word = pmi_load(&pmi_chunk_at(pool, chunk)->word);
+  const uint64_t size = (uint64_t)PM_LINE << pmi_class_of(word);
+  if (pmi_kind_of(word) == CHUNK_RUN && inside == 0) {
+    for (uint32_t i = 0; i < pmi_run_of(word); ++i) set_chunk(pool, chunk + i, 0, pmi_chunk_word(CHUNK_FREE, 0, 0, 0));
+  } else if (pmi_kind_of(word) == CHUNK_SMALL && inside % size == 0) {
+    rc = free_of_other(pool, offset, chunk, (uint32_t)(inside / size), pmi_owner_of(word));
   } else {
     rc = not_live(offset);
   }
@@ -373,10 +320,10 @@ int pm_free(pm_pool *pool, uint64_t offset) {
     }
   }
   if (rc == 0) {
-    pmi_acquire(pool, chunk_at(pool, chunk), sizeof(pmi_chunk));
-    const uint64_t word = pmi_load(&chunk_at(pool, chunk)->word);
-    const uint64_t size = (uint64_t)PM_LINE << class_of(word);
-    if (kind_of(word) == CHUNK_SMALL && owner_of(word) == pool->node && inside % size == 0)
+    pmi_acquire(pool, pmi_chunk_at(pool, chunk), sizeof(pmi_chunk));
+    const uint64_t word = pmi_load(&pmi_chunk_at(pool, chunk)->word);
+    const uint64_t size = (uint64_t)PM_LINE << pmi_class_of(word);
+    if (pmi_kind_of(word) == CHUNK_SMALL && pmi_owner_of(word) == pool->node && inside % size == 0)
       rc = free_own(pool, offset, chunk, (uint32_t)(inside / size));
     else
       rc = free_locked(pool, offset, chunk, inside);
@@ -385,53 +332,20 @@ int pm_free(pm_pool *pool, uint64_t offset) {
   return rc;
 }
 
-int pmi_alloc_is_live(pm_pool *pool, uint64_t offset) {
-  if (offset < pool->layout.heap || offset % PM_LINE != 0) return 0;
-  const uint64_t chunk = (offset - pool->layout.heap) / pool->params.chunk_bytes;
-  const uint64_t inside = (offset - pool->layout.heap) % pool->params.chunk_bytes;
-  if (chunk >= pool->layout.chunk_count) return 0;
-  pmi_acquire(pool, chunk_at(pool, (uint32_t)chunk), sizeof(pmi_chunk));
-  const uint64_t word = pmi_load(&chunk_at(pool, (uint32_t)chunk)->word);
-  const uint64_t size = (uint64_t)PM_LINE << class_of(word);
-  if (kind_of(word) == CHUNK_RUN) return inside == 0;
-  if (kind_of(word) != CHUNK_SMALL || inside % size != 0) return 0;
-  const uint64_t block = inside / size;
-  const uint64_t *live = live_of(pool, (uint32_t)chunk) + block / 64,
-                 *freed = freed_of(pool, (uint32_t)chunk) + block / 64;
-  pmi_drop(pool, live, sizeof *live);
-  pmi_acquire(pool, freed, sizeof *freed);
-  return ((pmi_load(live) & ~pmi_load(freed)) >> block % 64) & 1u;
+int pmi_heap_hold(pm_pool *pool) {
+  pthread_mutex_lock(&pool->heap->mutex);
+  const int rc = pmi_hold_begin(pool, &pool->alloc);
+  if (rc < 0) {
+    pthread_mutex_unlock(&pool->heap->mutex);
+    return rc;
+  }
+  if (!pool->heap->loaded) load_own_chunks(pool);
+  collect_freed(pool);
+  return 0;
 }
 
-int pm_alloc_stat(pm_pool *pool, pm_alloc_info *out) {
-  int rc = pmi_usable(pool);
-  if (rc < 0) return rc;
-  *out = (pm_alloc_info){.chunks_total = pool->layout.chunk_count};
-  pthread_mutex_lock(&pool->heap->mutex);
-  rc = pmi_hold_begin(pool, &pool->alloc);
-  if (rc == 0) {
-    if (!pool->heap->loaded) load_own_chunks(pool);
-    collect_freed(pool);
-    pmi_hold_read_range(pool, &pool->alloc, owners(pool), pool->layout.chunk_count);
-    for (uint32_t chunk = 0; chunk < pool->layout.chunk_count; ++chunk) {
-      if (owners(pool)[chunk] == 0) continue;
-      out->chunks_used += 1;
-      pmi_hold_read(pool, &pool->alloc, chunk_at(pool, chunk));
-      const uint64_t word = pmi_load(&chunk_at(pool, chunk)->word);
-      if (kind_of(word) != CHUNK_SMALL) {
-        out->bytes_live += pool->params.chunk_bytes;
-        continue;
-      }
-      const int own = owner_of(word) == pool->node;
-      if (!own) pmi_acquire(pool, live_of(pool, chunk), pool->layout.bitmap_bytes);
-      const uint64_t size = (uint64_t)PM_LINE << class_of(word);
-      const uint64_t vacant = (uint64_t)count_free(pool, chunk, class_of(word)) * size;
-      out->bytes_live += pool->params.chunk_bytes - vacant;
-      out->chunks_own += own ? 1u : 0u;
-      out->bytes_free_in_own_chunks += own ? vacant : 0;
-    }
-    rc = pmi_hold_end(pool, &pool->alloc);
-  }
+int pmi_heap_let_go(pm_pool *pool) {
+  const int rc = pmi_hold_end(pool, &pool->alloc);
   pthread_mutex_unlock(&pool->heap->mutex);
   return rc;
 }
