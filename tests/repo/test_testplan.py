@@ -4,17 +4,11 @@ import ast
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from prismem.cli.plan import plan_entries, table
 from prismem.paths import ROOT
 from prismem.tb.job import jobs
 
-PLAN = ROOT / "tests" / "testplan.yaml"
 FIELDS = {"name", "goal", "tests"}
-
-
-def plan() -> list[dict[str, Any]]:
-    return list(yaml.safe_load(PLAN.read_text(encoding="utf-8"))["testpoints"])
 
 
 def functions(path: Path) -> set[str]:
@@ -55,7 +49,13 @@ def problems(testpoints: list[dict[str, Any]], modules: set[str], job_names: set
 
 def test_plan_is_whole() -> None:
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
-    assert problems(plan(), modules, set(jobs())) == []
+    assert problems(plan_entries(), modules, set(jobs())) == []
+
+
+def test_readme_holds_the_plan() -> None:
+    assert table() in (ROOT / "README.md").read_text(encoding="utf-8"), (
+        "README.md: put in what `prismem plan` prints"
+    )
 
 
 def test_plan_check_refuses_what_it_should() -> None:

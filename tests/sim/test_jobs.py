@@ -83,6 +83,14 @@ def test_kv_share_on_the_rtl() -> None:
     assert json.loads((ROOT / "build/run/kv_share-2/result.json").read_text())["replay"] == spec.replay
 
 
+@pytest.mark.parametrize("port", ["functional", "rtl"])
+def test_python_hosts_share_blocks(port: str) -> None:
+    """A Python prefill host and a Python decode host; bytes, digests and hits equal the models'."""
+    kv = good("kv_python", port=port).metrics["kv"]
+    assert kv["hits"] > 0
+    assert kv["verified_bytes"] > 0
+
+
 def test_same_seed_same_run_other_seed_other_run() -> None:
     """Cycle count, digest and event log of a seed repeat; another seed has another schedule."""
     logs = []

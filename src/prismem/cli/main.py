@@ -130,6 +130,14 @@ def bench() -> None:
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
+@cli.command()
+def plan() -> None:
+    """The test plan as a table."""
+    from prismem.cli.plan import table
+
+    click.echo(table())
+
+
 def _list_tests() -> None:
     from prismem.tb.job import jobs
 
