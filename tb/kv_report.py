@@ -68,7 +68,7 @@ def render(metrics: Mapping[str, Any]) -> str:
             f"lines flushed: {kv['lines_flushed_per_insert']} an insert, {kv['lines_flushed_per_lookup_block']} a block"
             f" looked up; global locks: {kv['locks_per_request']} a request"
         )
-        unit = "ns (measured on the RTL)" if "latency" in metrics else "scheduler steps (the functional port has no time)"
+        unit = "ns (measured on the RTL)" if "latency" in metrics else "scheduler steps (this port has no time)"
         console.print(_spread_table(f"steps of a request, {unit}", "step", kv["step_ns"]))
         for kind in ("read", "write"):
             if metrics.get("latency", {}).get(kind, {}).get("count"):
