@@ -1,7 +1,8 @@
-// Delay line as a ring of due times: an entry becomes visible at its head when `now_i` has reached its due time.
+// Delay line as a ring of due times: an entry stands at the output when `now_i` has reached its due time.
 //
-// Entries leave in order. A shift register as long as the delay would toggle its whole width every cycle; here an idle ring
-// costs two pointer compares.
+// Entries leave in order. In the cycle before it is due an entry is read from the ring into the output register, so it has to
+// be pushed at least 2 ns ahead. A shift register as long as the delay would toggle its whole width every cycle; here an idle
+// ring costs a compare.
 
 module pf_due_ring
   import pf_pkg::*;
@@ -12,45 +13,49 @@ module pf_due_ring
   input  logic             clk_i,
   input  logic             rst_ni,
   input  time_ns_t         now_i,
-  /// Push: refused silently never; the producer obeys `room_o`.
+  /// Push, only while there is room.
   input  logic             push_i,
   input  time_ns_t         due_i,
   input  logic [Width-1:0] data_i,
   output logic             room_o,
-  /// Head whose due time has come.
+  /// Oldest entry, once it is due.
   output logic             valid_o,
   output logic [Width-1:0] data_o,
-  input  logic             pop_i,
-  output logic             empty_o
+  input  logic             pop_i
 );
 
   localparam int unsigned PtrBits = $clog2(Depth);
 
-  logic [PtrBits:0] wr_q, rd_q, used;
+  logic [PtrBits:0] wr_q, rd_q;
   time_ns_t         due_q [Depth];
   logic [Width-1:0] data_q[Depth];
+  logic             valid_q;
+  logic [Width-1:0] out_q;
+  logic             load;
 
-  assign used = wr_q - rd_q;
-  assign empty_o = used == '0;
-  assign room_o = used != (PtrBits + 1)'(Depth);
-  assign valid_o = !empty_o && now_i >= due_q[rd_q[PtrBits-1:0]];
-  assign data_o = valid_o ? data_q[rd_q[PtrBits-1:0]] : '0;
+  assign room_o = wr_q - rd_q != (PtrBits + 1)'(Depth);
+  assign valid_o = valid_q;
+  assign data_o = out_q;
+  assign load = wr_q != rd_q && (!valid_q || pop_i) && due_q[rd_q[PtrBits-1:0]] <= now_i + 1;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       wr_q <= '0;
       rd_q <= '0;
+      valid_q <= 1'b0;
     end else begin
       if (push_i) wr_q <= wr_q + 1'b1;
-      if (pop_i) rd_q <= rd_q + 1'b1;
+      if (load) rd_q <= rd_q + 1'b1;
+      if (load || pop_i) valid_q <= load;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
-      due_q[wr_q[PtrBits-1:0]]  <= due_i;
+      due_q[wr_q[PtrBits-1:0]] <= due_i;
       data_q[wr_q[PtrBits-1:0]] <= data_i;
     end
+    if (load) out_q <= data_q[rd_q[PtrBits-1:0]];
   end
 
   initial begin

@@ -19,6 +19,7 @@ package pf_pkg;
   typedef logic [15:0] nic_tag_t;
   /// One line, the unit that every memory and link moves.
   typedef logic [511:0] data_t;
+  localparam int unsigned LineBytes = 64;
   /// A line to be written and the bytes that count.
   typedef struct packed {
     logic [63:0] be;

@@ -65,8 +65,6 @@ module cxl_wire
     end
   end
 
-  logic unused_head_empty, unused_data_empty;
-
   pf_due_ring #(
     .Width(HeadBits),
     .Depth(ChannelDepth)
@@ -80,8 +78,7 @@ module cxl_wire
     .room_o (head_room),
     .valid_o(head_valid_o),
     .data_o (head_o),
-    .pop_i  (head_valid_o && head_ready_i),
-    .empty_o(unused_head_empty)
+    .pop_i  (head_valid_o && head_ready_i)
   );
 
   // The line comes first, at bit 0, so that it is copied as whole words.
@@ -98,8 +95,7 @@ module cxl_wire
     .room_o (data_room),
     .valid_o(data_valid_o),
     .data_o ({data_head_o, data_line_o}),
-    .pop_i  (data_valid_o && data_ready_i),
-    .empty_o(unused_data_empty)
+    .pop_i  (data_valid_o && data_ready_i)
   );
 
 endmodule

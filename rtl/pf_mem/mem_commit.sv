@@ -1,7 +1,8 @@
 // Writes on their way to global visibility: each port's writes are applied whole, in order, `commit_ns_i` after they start.
 //
-// A read may start only when no older write of its port to the same line waits here; the check counts waiting writes by a hash
-// of the line, so now and then a read waits for another line's write, for at most the commit time.
+// A write is read from its port's ring into the output register in the cycle before it is due, so the commit time is at least
+// 2 ns. A read may start only when no older write of its port to the same line waits here; the check counts waiting writes by
+// a hash of the line, so now and then a read waits for another line's write, for at most the commit time.
 
 module mem_commit
   import pf_pkg::*;
@@ -21,8 +22,9 @@ module mem_commit
   output logic [Ports-1:0] hazard_o,
   /// The head starts as a write.
   input  logic [Ports-1:0] push_i,
-  /// Writes that become visible in this cycle.
+  /// Completions can be taken.
   input  logic [Ports-1:0] ready_i,
+  /// Writes that become visible in this cycle.
   output logic [Ports-1:0] commit_o,
   output req_hdr_t         commit_hdr_o [Ports],
   output wline_t           commit_line_o[Ports]
@@ -37,7 +39,9 @@ module mem_commit
   req_hdr_t hdr_q [Ports*Depth];
   wline_t   line_q[Ports*Depth];
   time_ns_t due_q [Ports*Depth];
-  ptr_t     waiting_q[Ports*Buckets];
+  ptr_t     waiting_q[Ports*Buckets];  // not yet visible, by hash
+  logic [Ports-1:0] some_q;            // ports with writes in the ring
+  logic [Ports-1:0] load, valid_q;
 
   function automatic int unsigned slot_of(int unsigned port, ptr_t ptr);
     return port * Depth + 32'(PtrBits'(ptr));
@@ -47,18 +51,27 @@ module mem_commit
     return port * Buckets + 32'(6'(addr ^ (addr >> 6)));
   endfunction
 
+  assign commit_o = valid_q & ready_i;
+
   always_comb begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      room_o[p] = wr_q[p] - rd_q[p] != ptr_t'(Depth);
-      hazard_o[p] = look_i[p] && waiting_q[bucket_of(p, hdr_i[p].line)] != '0;
+    room_o = '1;
+    load = '0;
+    if (|some_q) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (some_q[p]) begin
+          room_o[p] = wr_q[p] - rd_q[p] != ptr_t'(Depth);
+          load[p] = (!valid_q[p] || ready_i[p]) && due_q[slot_of(p, rd_q[p])] <= now_i + 1;
+        end
+      end
     end
   end
 
   always_comb begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      commit_o[p] = wr_q[p] != rd_q[p] && ready_i[p] && now_i >= due_q[slot_of(p, rd_q[p])];
-      commit_hdr_o[p] = hdr_q[slot_of(p, rd_q[p])];
-      commit_line_o[p] = commit_o[p] ? line_q[slot_of(p, rd_q[p])] : '0;
+    hazard_o = '0;
+    if (|look_i && |(some_q | valid_q)) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (look_i[p]) hazard_o[p] = waiting_q[bucket_of(p, hdr_i[p].line)] != '0;
+      end
     end
   end
 
@@ -69,12 +82,16 @@ module mem_commit
         rd_q[p] <= '0;
       end
       for (int unsigned b = 0; b < Ports * Buckets; b++) waiting_q[b] <= '0;
-    end else if (|{push_i, commit_o}) begin
+      some_q <= '0;
+      valid_q <= '0;
+    end else if (|{push_i, load, commit_o}) begin
+      valid_q <= load | (valid_q & ~commit_o);
       for (int unsigned p = 0; p < Ports; p++) begin
         automatic int unsigned in = bucket_of(p, hdr_i[p].line);
         automatic int unsigned out = bucket_of(p, commit_hdr_o[p].line);
         if (push_i[p]) wr_q[p] <= wr_q[p] + 1'b1;
-        if (commit_o[p]) rd_q[p] <= rd_q[p] + 1'b1;
+        if (load[p]) rd_q[p] <= rd_q[p] + 1'b1;
+        if (push_i[p] || load[p]) some_q[p] <= push_i[p] || wr_q[p] != rd_q[p] + 1'b1;
         if (push_i[p] && !(commit_o[p] && in == out)) waiting_q[in] <= waiting_q[in] + 1'b1;
         if (commit_o[p] && !(push_i[p] && in == out)) waiting_q[out] <= waiting_q[out] - 1'b1;
       end
@@ -82,11 +99,17 @@ module mem_commit
   end
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      if (push_i[p]) begin
-        hdr_q[slot_of(p, wr_q[p])] <= hdr_i[p];
-        line_q[slot_of(p, wr_q[p])] <= line_i[p];
-        due_q[slot_of(p, wr_q[p])] <= now_i + time_ns_t'(commit_ns_i);
+    if (|{push_i, load}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (push_i[p]) begin
+          hdr_q[slot_of(p, wr_q[p])] <= hdr_i[p];
+          line_q[slot_of(p, wr_q[p])] <= line_i[p];
+          due_q[slot_of(p, wr_q[p])] <= now_i + time_ns_t'(commit_ns_i);
+        end
+        if (load[p]) begin
+          commit_hdr_o[p] <= hdr_q[slot_of(p, rd_q[p])];
+          commit_line_o[p] <= line_q[slot_of(p, rd_q[p])];
+        end
       end
     end
   end

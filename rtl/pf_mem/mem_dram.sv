@@ -77,12 +77,16 @@ module mem_dram
     for (int unsigned p = 0; p < Ports; p++) begin
       channel_o[p] = '0;
       bank[p] = '0;
-      room_o[p] = 1'b0;
-      if (look_i[p]) begin
-        channel_o[p] = channel_of(line_i[p]);
-        bank[p] = bank_of(line_i[p]);
-        room_o[p] = free_ns_q[channel_o[p]] <= now_i + time_ns_t'(AheadNs)
-            && ready_ns_q[bank[p]] <= now_i + time_ns_t'(2 * AheadNs);
+    end
+    room_o = '0;
+    if (|look_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (look_i[p]) begin
+          channel_o[p] = channel_of(line_i[p]);
+          bank[p] = bank_of(line_i[p]);
+          room_o[p] = free_ns_q[channel_o[p]] <= now_i + time_ns_t'(AheadNs)
+              && ready_ns_q[bank[p]] <= now_i + time_ns_t'(2 * AheadNs);
+        end
       end
     end
   end
@@ -91,7 +95,7 @@ module mem_dram
     booking_t k = '0;
     time_ns_t start_ns = later(now_i, free_ns_q[c]);
     time_ns_t refi_ns = time_ns_t'(straps_i.refi_ns);
-    slot_t slot = serialize(bytes_t'(64), start_ns == free_ns_q[c] ? spent_q[c] : '0,
+    slot_t slot = serialize(bytes_t'(LineBytes), start_ns == free_ns_q[c] ? spent_q[c] : '0,
                             straps_i.rate_b16);
     logic open = 1'b0;
     k.free_ns = start_ns + time_ns_t'(slot.whole_ns);
@@ -115,14 +119,18 @@ module mem_dram
     return k;
   endfunction
 
+  // Time of moving one line.
+  slot_t move;
+  assign move = serialize(bytes_t'(LineBytes), '0, straps_i.rate_b16);
+
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
-      booking[p] = '0;
       done_ns_o[p] = '0;
       if (fire_i[p]) begin
-        automatic slot_t move = serialize(bytes_t'(64), '0, straps_i.rate_b16);
         booking[p] = book(channel_o[p], bank[p], line_i[p]);
         done_ns_o[p] = booking[p].column_ns + time_ns_t'(straps_i.cas_ns) + time_ns_t'(move.last_ns);
+      end else begin
+        booking[p] = '0;
       end
     end
   end
@@ -153,8 +161,10 @@ module mem_dram
   end
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      if (fire_i[p]) row_q[bank[p]] <= booking[p].row;
+    if (|fire_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (fire_i[p]) row_q[bank[p]] <= booking[p].row;
+      end
     end
   end
 

@@ -55,25 +55,29 @@ module mem_hbm_tags
       set[p] = '0;
       column[p] = '0;
       tag[p] = '0;
-      sector_hit[p] = 1'b0;
       entry[p] = '0;
-      hit_o[p] = 1'b0;
       fill_ns_o[p] = '0;
-      if (look_i[p]) begin
-        column[p] = LineBits'(line_i[p] & ~(~dpa_line_t'(0) << SectorLog2));
-        set[p] = SetBits'((line_i[p] >> SectorLog2) & ~(~dpa_line_t'(0) << SetLog2));
-        tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
-        entry[p] = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(victim_q[set[p]]);
-        for (int unsigned w = 0; w < Ways; w++) begin
-          automatic way_index_t e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
-          if (valid_q[e] != '0 && tag_q[e] == tag[p]) begin
-            sector_hit[p] = 1'b1;
-            entry[p] = e;
+    end
+    sector_hit = '0;
+    hit_o = '0;
+    if (|look_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (look_i[p]) begin
+          column[p] = LineBits'(line_i[p] & ~(~dpa_line_t'(0) << SectorLog2));
+          set[p] = SetBits'((line_i[p] >> SectorLog2) & ~(~dpa_line_t'(0) << SetLog2));
+          tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
+          entry[p] = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(victim_q[set[p]]);
+          for (int unsigned w = 0; w < Ways; w++) begin
+            automatic way_index_t e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
+            if (tag_q[e] == tag[p] && valid_q[e] != '0) begin
+              sector_hit[p] = 1'b1;
+              entry[p] = e;
+            end
           end
+          hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
+          if (hit_o[p] && fill_line_q[fill_index(line_i[p])] == line_i[p])
+            fill_ns_o[p] = fill_ns_q[fill_index(line_i[p])];
         end
-        hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
-        if (hit_o[p] && fill_line_q[fill_index(line_i[p])] == line_i[p])
-          fill_ns_o[p] = fill_ns_q[fill_index(line_i[p])];
       end
     end
   end
@@ -97,12 +101,14 @@ module mem_hbm_tags
   end
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      if (fire_i[p] && !hit_o[p] && !no_allocate_i[p]) begin
-        tag_q[entry[p]] <= tag[p];
-        if (is_fill_i[p]) begin
-          fill_line_q[fill_index(line_i[p])] <= line_i[p];
-          fill_ns_q[fill_index(line_i[p])] <= fill_ns_i[p];
+    if (|(fire_i & ~hit_o & ~no_allocate_i)) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (fire_i[p] && !hit_o[p] && !no_allocate_i[p]) begin
+          tag_q[entry[p]] <= tag[p];
+          if (is_fill_i[p]) begin
+            fill_line_q[fill_index(line_i[p])] <= line_i[p];
+            fill_ns_q[fill_index(line_i[p])] <= fill_ns_i[p];
+          end
         end
       end
     end

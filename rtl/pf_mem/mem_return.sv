@@ -2,7 +2,8 @@
 //
 // Two rings a port: write completions, which become due in order, and reads, which do not. The ring of reads is kept sorted by
 // due time: a new read moves in front of those that are due later, so hits overtake misses and a bank in refresh delays no
-// other bank's data. Of the two heads the one that has been due longer leaves first.
+// other bank's data. Of the two heads the one that is due first leaves first, through an output register that it enters in the
+// cycle before it is due; responses come at least 2 ns ahead, reads 4.
 //
 // Read data arrives from the media one cycle after its request and stays in its slot; the sorted ring moves slot numbers only.
 // They are a permutation of all slots: a new read takes the number that it finds at the ring's end.
@@ -52,7 +53,9 @@ module mem_return
   time_ns_t write_due_ns_q[Ports*Depth];
   nic_tag_t write_tag_q   [Ports*Depth];
 
-  logic [Ports-1:0] arrive_q;  // data of a read is on the media bus
+  logic [Ports-1:0] read_some_q, write_some_q;  // rings with entries
+  logic [Ports-1:0] read_load, write_load;      // to the output register
+  logic [Ports-1:0] arrive_q;                   // data of a read is on the media bus
   slot_t            arrive_slot_q[Ports];
 
   function automatic int unsigned at(int unsigned port, ptr_t ptr);
@@ -60,20 +63,27 @@ module mem_return
   endfunction
 
   always_comb begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      read_room_o[p] = read_wr_q[p] - read_rd_q[p] != ptr_t'(Depth);
-      write_room_o[p] = write_wr_q[p] - write_rd_q[p] != ptr_t'(Depth);
-    end
-  end
-
-  always_comb begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      automatic time_ns_t read_ns = read_wr_q[p] != read_rd_q[p] ? read_due_ns_q[at(p, read_rd_q[p])] : '1;
-      automatic time_ns_t write_ns = write_wr_q[p] != write_rd_q[p] ? write_due_ns_q[at(p, write_rd_q[p])] : '1;
-      tx_valid_o[p] = now_i >= read_ns || now_i >= write_ns;
-      tx_has_data_o[p] = now_i >= read_ns && read_ns <= write_ns;
-      tx_hdr_o[p].tag = tx_has_data_o[p] ? read_tag_q[at(p, read_rd_q[p])] : write_tag_q[at(p, write_rd_q[p])];
-      tx_data_o[p] = tx_has_data_o[p] ? data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))] : '0;
+    read_room_o = '1;
+    write_room_o = '1;
+    read_load = '0;
+    write_load = '0;
+    if (|{read_some_q, write_some_q}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        automatic time_ns_t read_ns = '1;
+        automatic time_ns_t write_ns = '1;
+        if (read_some_q[p]) begin
+          read_room_o[p] = read_wr_q[p] - read_rd_q[p] != ptr_t'(Depth);
+          read_ns = read_due_ns_q[at(p, read_rd_q[p])];
+        end
+        if (write_some_q[p]) begin
+          write_room_o[p] = write_wr_q[p] - write_rd_q[p] != ptr_t'(Depth);
+          write_ns = write_due_ns_q[at(p, write_rd_q[p])];
+        end
+        if (!tx_valid_o[p] || tx_ready_i[p]) begin
+          read_load[p] = read_ns <= now_i + 1 && read_ns <= write_ns;
+          write_load[p] = write_ns <= now_i + 1 && write_ns < read_ns;
+        end
+      end
     end
   end
 
@@ -85,23 +95,29 @@ module mem_return
         write_wr_q[p] <= '0;
         write_rd_q[p] <= '0;
       end
+      read_some_q <= '0;
+      write_some_q <= '0;
       arrive_q <= '0;
+      tx_valid_o <= '0;
     end else begin
       arrive_q <= read_push_i;
-      if (|{read_push_i, write_push_i, tx_valid_o & tx_ready_i}) begin
+      tx_valid_o <= read_load | write_load | (tx_valid_o & ~tx_ready_i);
+      if (|{read_push_i, write_push_i, read_load, write_load}) begin
         for (int unsigned p = 0; p < Ports; p++) begin
           if (read_push_i[p]) read_wr_q[p] <= read_wr_q[p] + 1'b1;
+          if (read_load[p]) read_rd_q[p] <= read_rd_q[p] + 1'b1;
+          if (read_push_i[p] || read_load[p])
+            read_some_q[p] <= read_push_i[p] || read_wr_q[p] != read_rd_q[p] + 1'b1;
           if (write_push_i[p]) write_wr_q[p] <= write_wr_q[p] + 1'b1;
-          if (tx_valid_o[p] && tx_ready_i[p]) begin
-            if (tx_has_data_o[p]) read_rd_q[p] <= read_rd_q[p] + 1'b1;
-            else write_rd_q[p] <= write_rd_q[p] + 1'b1;
-          end
+          if (write_load[p]) write_rd_q[p] <= write_rd_q[p] + 1'b1;
+          if (write_push_i[p] || write_load[p])
+            write_some_q[p] <= write_push_i[p] || write_wr_q[p] != write_rd_q[p] + 1'b1;
         end
       end
     end
   end
 
-  // A new read is due later than now, so it never moves in front of a head that may leave in this cycle.
+  // A new read is due later than the next cycle, so it never moves in front of a head that leaves the ring in this cycle.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] <= slot_t'(i);
@@ -109,7 +125,7 @@ module mem_return
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_push_i[p]) begin
           automatic ptr_t place = read_wr_q[p];
-          automatic slot_t slot = read_slot_q[at(p, place)];
+          automatic slot_t slot = read_slot_q[at(p, read_wr_q[p])];
           for (int unsigned i = 0; i < Depth; i++) begin
             if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
             read_due_ns_q[at(p, place)] <= read_due_ns_q[at(p, place - 1'b1)];
@@ -127,13 +143,19 @@ module mem_return
   end
 
   always_ff @(posedge clk_i) begin
-    if (|{write_push_i, arrive_q}) begin
+    if (|{write_push_i, arrive_q, read_load, write_load}) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (write_push_i[p]) begin
           write_tag_q[at(p, write_wr_q[p])] <= write_tag_i[p];
           write_due_ns_q[at(p, write_wr_q[p])] <= write_due_ns_i;
         end
         if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] <= data_i[p];
+        if (read_load[p]) begin
+          tx_hdr_o[p].tag <= read_tag_q[at(p, read_rd_q[p])];
+          tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
+        end
+        if (write_load[p]) tx_hdr_o[p].tag <= write_tag_q[at(p, write_rd_q[p])];
+        if (read_load[p] || write_load[p]) tx_has_data_o[p] <= read_load[p];
       end
     end
   end

@@ -71,12 +71,20 @@ module pf_mem
   time_ns_t           read_done_ns[Ports];  // of reads that start in this cycle
 
   always_comb begin
-    for (int unsigned p = 0; p < Ports; p++) begin
-      head[p] = rx_valid_i[p] && now_i >= rx_since_ns_i[p] + time_ns_t'(straps_i.port_ns);
-      is_write[p] = rx_hdr_i[p].op != ReqRead;
-      is_part[p] = rx_hdr_i[p].op == ReqWritePart;
-      line[p] = rx_hdr_i[p].line;
+    head = '0;
+    is_write = '0;
+    is_part = '0;
+    if (|rx_valid_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        head[p] = rx_valid_i[p] && now_i >= rx_since_ns_i[p] + time_ns_t'(straps_i.port_ns);
+        is_write[p] = rx_hdr_i[p].op != ReqRead;
+        is_part[p] = rx_hdr_i[p].op == ReqWritePart;
+      end
     end
+  end
+
+  for (genvar p = 0; p < Ports; p++) begin : gen_line
+    assign line[p] = rx_hdr_i[p].line;
   end
 
   assign needs_ddr = is_write | ~hit;

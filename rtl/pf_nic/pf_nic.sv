@@ -67,7 +67,7 @@ module pf_nic
   logic [InfoBits-1:0] look_info[2];
   logic [1:0] fire, push, give, local_push, local_room, local_valid, local_ready;
   logic [21:0] local_in[2], local_out[2];
-  logic      tags_ready, queues_empty;
+  logic      tags_ready;
   logic [Modules-1:0] queue_room;
   logic      req_is_read;
   dev_load_e dev_load;
@@ -142,12 +142,10 @@ module pf_nic
     .tx_has_data_o,
     .tx_ready_i,
     .tx_hdr_o,
-    .tx_line_o,
-    .empty_o      (queues_empty)
+    .tx_line_o
   );
 
   for (genvar i = 0; i < 2; i++) begin : gen_local
-    logic unused_empty;
     pf_due_ring #(
       .Width(22),
       .Depth(LocalDepth)
@@ -161,8 +159,7 @@ module pf_nic
       .room_o (local_room[i]),
       .valid_o(local_valid[i]),
       .data_o (local_out[i]),
-      .pop_i  (local_ready[i]),
-      .empty_o(unused_empty)
+      .pop_i  (local_ready[i])
     );
   end
 
@@ -208,10 +205,6 @@ module pf_nic
   end
 
   localparam int unsigned ModuleBits = Modules > 1 ? $clog2(Modules) : 1;
-
-  // The queues' state is for benches only.
-  logic unused_ok;
-  assign unused_ok = ^{queues_empty, rwd_i, req_i};
 
   initial begin
     if (Modules < 1 || Modules > TargetsMax)

@@ -1,53 +1,59 @@
-// One direction of every lightpath of the mesh: transmitters, fibres and receive buffers.
+// One direction of every lightpath of the mesh: transmitters, fibres with their shuffle, and receive buffers.
 //
-// All links live in this module as arrays with loops over them: hundreds of small instances compile far too slowly. A frame is
-// serialized at the lightpath's rate, flies for `delay_ns_i` and then waits in the receive buffer until it is taken. Credits
-// bound what is in flight and in the buffer together, so both share one ring a link, written at the near end and read at the
-// far end, and a frame's line is stored once. A credit goes back when the frame is taken and is `delay_ns_i` on its way.
-// Requests and responses are two instances with credits of their own: responses never wait for requests.
+// All links live in this module as arrays with loops over them: hundreds of small instances compile far too slowly. Near ends
+// are NICs or modules, in their order; far ends are in the order of the other side, because the shuffle lies between. Link
+// (i, j) runs from port j of near end i to port i of far end j.
+//
+// A frame is serialized at the lightpath's rate, flies for `delay_ns_i` and then waits in the receive buffer until it is taken.
+// Credits bound what is in flight and in the buffer together, so both share one ring a link, written at the near end and read
+// at the far end into an output register in the cycle before the frame is due. A credit goes back when the frame is taken and
+// is `delay_ns_i` on its way. Requests and responses are two instances with credits of their own: responses never wait for
+// requests.
 
 module lightpath_array
   import pf_pkg::*;
   import pf_rate_pkg::*;
 #(
-  parameter int unsigned Hosts = 4,
-  parameter int unsigned Modules = 4,
+  parameter int unsigned Near = 4,
+  parameter int unsigned Far = 4,
   parameter int unsigned HeadBits = 64,
   parameter int unsigned LineBits = 512,
   parameter int unsigned Depth = 128  // frames a link; power of two, at least the credits
 ) (
-  input  logic                          clk_i,
-  input  logic                          rst_ni,
-  input  time_ns_t                      now_i,
-  input  rate_b16_t                     rate_b16_i,
-  input  delay_ns_t                     delay_ns_i,
-  input  bytes_t                        head_frame_b_i,  // frame without a line
-  input  bytes_t                        line_frame_b_i,  // frame with a line
-  input  logic [$clog2(Depth):0]        credits_i,
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  input  time_ns_t                 now_i,
+  input  rate_b16_t                rate_b16_i,
+  input  delay_ns_t                delay_ns_i,
+  input  bytes_t                   head_frame_b_i,  // frame without a line
+  input  bytes_t                   line_frame_b_i,  // frame with a line
+  input  logic [$clog2(Depth):0]   credits_i,
+  /// Links that transmit nothing: light is off.
+  input  logic [Near-1:0][Far-1:0] down_i,
   // Near end
-  input  logic [Hosts-1:0][Modules-1:0] tx_valid_i,
-  input  logic [Hosts-1:0][Modules-1:0] tx_has_data_i,
-  output logic [Hosts-1:0][Modules-1:0] tx_ready_o,
-  input  logic [HeadBits-1:0]           tx_head_i [Hosts][Modules],
-  input  logic [LineBits-1:0]           tx_line_i [Hosts][Modules],
+  input  logic [Near-1:0][Far-1:0] tx_valid_i,
+  input  logic [Near-1:0][Far-1:0] tx_has_data_i,
+  output logic [Near-1:0][Far-1:0] tx_ready_o,
+  input  logic [HeadBits-1:0]      tx_head_i    [Near][Far],
+  input  logic [LineBits-1:0]      tx_line_i    [Near][Far],
   // Far end
-  output logic [Hosts-1:0][Modules-1:0] rx_valid_o,
-  output logic [Hosts-1:0][Modules-1:0] rx_has_data_o,
-  input  logic [Hosts-1:0][Modules-1:0] rx_ready_i,
-  output logic [HeadBits-1:0]           rx_head_o [Hosts][Modules],
-  output logic [LineBits-1:0]           rx_line_o [Hosts][Modules],
-  output time_ns_t                      rx_since_ns_o[Hosts][Modules]  // arrival of the head frame's last byte
+  output logic [Far-1:0][Near-1:0] rx_valid_o,
+  output logic [Far-1:0][Near-1:0] rx_has_data_o,
+  input  logic [Far-1:0][Near-1:0] rx_ready_i,
+  output logic [HeadBits-1:0]      rx_head_o    [Far][Near],
+  output logic [LineBits-1:0]      rx_line_o    [Far][Near],
+  output time_ns_t                 rx_since_ns_o[Far][Near]  // arrival of the frame's last byte
 );
 
-  localparam int unsigned Links = Hosts * Modules;
+  localparam int unsigned Links = Near * Far;
   localparam int unsigned PtrBits = $clog2(Depth);
   localparam int unsigned LinkBits = Links > 1 ? $clog2(Links) : 1;
   localparam int unsigned Slots = 2 ** (LinkBits + PtrBits);
   typedef logic [PtrBits:0] ptr_t;
+  typedef logic [PtrBits-1:0] place_t;
   typedef logic [LinkBits-1:0] link_t;
-  typedef logic [LinkBits+PtrBits-1:0] slot_index_t;
 
-  // Frames of all links, slot = {link, position}.
+  // Frames of all links, slot = {link, place}.
   logic [HeadBits-1:0] head_q[Slots];
   logic [LineBits-1:0] line_q[Slots];
   logic                has_data_q[Slots];
@@ -58,24 +64,30 @@ module lightpath_array
   ptr_t                rd_q[Links];
   ptr_t                credit_wr_q[Links];
   ptr_t                credit_rd_q[Links];
-  logic [PtrBits:0]    held_q[Links];  // credits in use
-  time_ns_t            free_ns_q[Links];
+  ptr_t                held_q[Links];     // credits in use
+  time_ns_t            free_ns_q[Links];  // transmitter
   spent_b16_t          spent_q[Links];
+  logic [Near-1:0][Far-1:0] flying_q;     // frames in the ring
+  logic [Near-1:0][Far-1:0] owed_q;       // credits on their way back
 
-  logic [Hosts-1:0][Modules-1:0] tx_fire, rx_fire, credit_back;
-  time_ns_t                      tx_last_ns[Hosts][Modules];  // end of the nanosecond that carries the last byte
-  slot_t                         tx_slot[Hosts][Modules];
+  logic [Near-1:0][Far-1:0] tx_fire, load, out_valid_q, out_has_data_q, out_ready, taken, credit_back;
+  time_ns_t                 tx_last_ns[Near][Far];  // end of the nanosecond that carries the last byte
+  slot_t                    tx_slot[Near][Far];
 
-  function automatic slot_index_t slot_of(link_t link, ptr_t ptr);
-    return {link, PtrBits'(ptr)};
-  endfunction
+  fiber_shuffle #(.Near(Near), .Far(Far)) u_valid (.near_i(out_valid_q), .far_o(rx_valid_o));
+  fiber_shuffle #(.Near(Near), .Far(Far)) u_has_data (.near_i(out_has_data_q), .far_o(rx_has_data_o));
+  fiber_shuffle #(.Near(Far), .Far(Near)) u_ready (.near_i(rx_ready_i), .far_o(out_ready));
+
+  assign taken = out_valid_q & out_ready;
 
   always_comb begin
-    for (int unsigned h = 0; h < Hosts; h++) begin
-      for (int unsigned m = 0; m < Modules; m++) begin
-        automatic link_t l = link_t'(h * Modules + m);
-        tx_ready_o[h][m] = held_q[l] < credits_i && now_i >= free_ns_q[l];
-        credit_back[h][m] = credit_wr_q[l] != credit_rd_q[l] && now_i >= credit_due_ns_q[slot_of(l, credit_rd_q[l])];
+    for (int unsigned i = 0; i < Near; i++) begin
+      tx_ready_o[i] = '0;
+      if (tx_valid_i[i] != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          automatic link_t l = link_t'(i * Far + j);
+          tx_ready_o[i][j] = tx_valid_i[i][j] && held_q[l] < credits_i && now_i >= free_ns_q[l] && !down_i[i][j];
+        end
       end
     end
   end
@@ -83,35 +95,36 @@ module lightpath_array
   assign tx_fire = tx_valid_i & tx_ready_o;
 
   always_comb begin
-    for (int unsigned h = 0; h < Hosts; h++) begin
-      for (int unsigned m = 0; m < Modules; m++) begin
-        tx_slot[h][m] = '0;
-        tx_last_ns[h][m] = '0;
-        if (tx_fire[h][m]) begin
-          automatic link_t l = link_t'(h * Modules + m);
-          tx_slot[h][m] = serialize(tx_has_data_i[h][m] ? line_frame_b_i : head_frame_b_i,
+    for (int unsigned i = 0; i < Near; i++) begin
+      for (int unsigned j = 0; j < Far; j++) begin
+        automatic link_t l = link_t'(i * Far + j);
+        if (tx_fire[i][j]) begin
+          tx_slot[i][j] = serialize(tx_has_data_i[i][j] ? line_frame_b_i : head_frame_b_i,
                                     now_i == free_ns_q[l] ? spent_q[l] : '0, rate_b16_i);
-          tx_last_ns[h][m] = now_i + time_ns_t'(tx_slot[h][m].last_ns);
+          tx_last_ns[i][j] = now_i + time_ns_t'(tx_slot[i][j].last_ns);
+        end else begin
+          tx_slot[i][j] = '0;
+          tx_last_ns[i][j] = '0;
         end
       end
     end
   end
 
+  // Frames that will have arrived in the next cycle, and credits that have come back.
   always_comb begin
-    for (int unsigned h = 0; h < Hosts; h++) begin
-      for (int unsigned m = 0; m < Modules; m++) begin
-        automatic link_t l = link_t'(h * Modules + m);
-        automatic slot_index_t s = slot_of(l, rd_q[l]);
-        rx_since_ns_o[h][m] = due_ns_q[s];
-        rx_valid_o[h][m] = wr_q[l] != rd_q[l] && now_i >= due_ns_q[s];
-        rx_has_data_o[h][m] = rx_valid_o[h][m] && has_data_q[s];
-        rx_head_o[h][m] = head_q[s];
-        rx_line_o[h][m] = rx_has_data_o[h][m] ? line_q[s] : '0;
+    load = '0;
+    credit_back = '0;
+    for (int unsigned i = 0; i < Near; i++) begin
+      if ((flying_q[i] | owed_q[i]) != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          automatic link_t l = link_t'(i * Far + j);
+          if (flying_q[i][j] && (!out_valid_q[i][j] || taken[i][j]))
+            load[i][j] = due_ns_q[{l, place_t'(rd_q[l])}] <= now_i + 1;
+          if (owed_q[i][j]) credit_back[i][j] = credit_due_ns_q[{l, place_t'(credit_rd_q[l])}] <= now_i;
+        end
       end
     end
   end
-
-  assign rx_fire = rx_valid_o & rx_ready_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -124,23 +137,28 @@ module lightpath_array
         free_ns_q[l] <= '0;
         spent_q[l] <= '0;
       end
+      flying_q <= '0;
+      owed_q <= '0;
+      out_valid_q <= '0;
     end else begin
-      for (int unsigned h = 0; h < Hosts; h++) begin
-        if (|{tx_fire[h], rx_fire[h], credit_back[h]}) begin
-          for (int unsigned m = 0; m < Modules; m++) begin
-            automatic link_t l = link_t'(h * Modules + m);
-            if (tx_fire[h][m]) begin
+      out_valid_q <= load | (out_valid_q & ~taken);
+      for (int unsigned i = 0; i < Near; i++) begin
+        if ((tx_fire[i] | load[i] | taken[i] | credit_back[i]) != '0) begin
+          for (int unsigned j = 0; j < Far; j++) begin
+            automatic link_t l = link_t'(i * Far + j);
+            if (tx_fire[i][j]) begin
               wr_q[l] <= wr_q[l] + 1'b1;
-              free_ns_q[l] <= now_i + time_ns_t'(tx_slot[h][m].whole_ns);
-              spent_q[l] <= tx_slot[h][m].spent;
+              free_ns_q[l] <= now_i + time_ns_t'(tx_slot[i][j].whole_ns);
+              spent_q[l] <= tx_slot[i][j].spent;
             end
-            if (rx_fire[h][m]) begin
-              rd_q[l] <= rd_q[l] + 1'b1;
-              credit_wr_q[l] <= credit_wr_q[l] + 1'b1;
-            end
-            if (credit_back[h][m]) credit_rd_q[l] <= credit_rd_q[l] + 1'b1;
-            if (tx_fire[h][m] != credit_back[h][m])
-              held_q[l] <= tx_fire[h][m] ? held_q[l] + 1'b1 : held_q[l] - 1'b1;
+            if (load[i][j]) rd_q[l] <= rd_q[l] + 1'b1;
+            if (tx_fire[i][j] || load[i][j]) flying_q[i][j] <= tx_fire[i][j] || wr_q[l] != rd_q[l] + 1'b1;
+            if (taken[i][j]) credit_wr_q[l] <= credit_wr_q[l] + 1'b1;
+            if (credit_back[i][j]) credit_rd_q[l] <= credit_rd_q[l] + 1'b1;
+            if (taken[i][j] || credit_back[i][j])
+              owed_q[i][j] <= taken[i][j] || credit_wr_q[l] != credit_rd_q[l] + 1'b1;
+            if (tx_fire[i][j] != credit_back[i][j])
+              held_q[l] <= tx_fire[i][j] ? held_q[l] + 1'b1 : held_q[l] - 1'b1;
           end
         end
       end
@@ -148,17 +166,33 @@ module lightpath_array
   end
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned h = 0; h < Hosts; h++) begin
-      if (|{tx_fire[h], rx_fire[h]}) begin
-        for (int unsigned m = 0; m < Modules; m++) begin
-          automatic link_t l = link_t'(h * Modules + m);
-          if (tx_fire[h][m]) begin
-            head_q[slot_of(l, wr_q[l])] <= tx_head_i[h][m];
-            has_data_q[slot_of(l, wr_q[l])] <= tx_has_data_i[h][m];
-            due_ns_q[slot_of(l, wr_q[l])] <= tx_last_ns[h][m] + time_ns_t'(delay_ns_i);
-            if (tx_has_data_i[h][m]) line_q[slot_of(l, wr_q[l])] <= tx_line_i[h][m];
+    for (int unsigned i = 0; i < Near; i++) begin
+      if ((tx_fire[i] | taken[i]) != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          automatic link_t l = link_t'(i * Far + j);
+          if (tx_fire[i][j]) begin
+            head_q[{l, place_t'(wr_q[l])}] <= tx_head_i[i][j];
+            has_data_q[{l, place_t'(wr_q[l])}] <= tx_has_data_i[i][j];
+            due_ns_q[{l, place_t'(wr_q[l])}] <= tx_last_ns[i][j] + time_ns_t'(delay_ns_i);
+            if (tx_has_data_i[i][j]) line_q[{l, place_t'(wr_q[l])}] <= tx_line_i[i][j];
           end
-          if (rx_fire[h][m]) credit_due_ns_q[slot_of(l, credit_wr_q[l])] <= now_i + time_ns_t'(delay_ns_i);
+          if (taken[i][j]) credit_due_ns_q[{l, place_t'(credit_wr_q[l])}] <= now_i + time_ns_t'(delay_ns_i);
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned i = 0; i < Near; i++) begin
+      if (load[i] != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          automatic link_t l = link_t'(i * Far + j);
+          if (load[i][j]) begin
+            out_has_data_q[i][j] <= has_data_q[{l, place_t'(rd_q[l])}];
+            rx_head_o[j][i] <= head_q[{l, place_t'(rd_q[l])}];
+            rx_since_ns_o[j][i] <= due_ns_q[{l, place_t'(rd_q[l])}];
+            if (has_data_q[{l, place_t'(rd_q[l])}]) rx_line_o[j][i] <= line_q[{l, place_t'(rd_q[l])}];
+          end
         end
       end
     end

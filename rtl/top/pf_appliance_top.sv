@@ -1,4 +1,4 @@
-// The appliance: a NIC for each host, the mesh of lightpaths with its fibre shuffle, and the memory modules.
+// The appliance: a NIC for each host, the mesh of lightpaths with its fibre shuffles, and the memory modules.
 //
 // Each host's CXL.mem port and each module's media leave here; what drives them is the bench's business.
 
@@ -25,6 +25,8 @@ module pf_appliance_top
   input  time_ns_t                      now_i,
   input  pf_straps_t                    straps_i,
   input  hdm_decoder_t [Decoders-1:0]   decoders_i[Hosts],
+  /// Lightpaths from NIC to module that are dark.
+  input  logic [Hosts-1:0][Modules-1:0] path_down_i,
   // CXL.mem, by host
   input  logic         [Hosts-1:0]      req_valid_i,
   output logic         [Hosts-1:0]      req_ready_o,
@@ -52,26 +54,23 @@ module pf_appliance_top
   output logic [$clog2(NicTags):0]      tags_used_o    [Hosts]
 );
 
-  logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready, req_rx_valid, req_rx_ready;
-  logic [Hosts-1:0][Modules-1:0] rsp_tx_valid, rsp_tx_has_data, rsp_tx_ready;
-  logic [Hosts-1:0][Modules-1:0] rsp_rx_valid, rsp_rx_has_data, rsp_rx_ready, unused_req_rx_has_data;
+  // NIC order
+  logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready;
+  logic [Hosts-1:0][Modules-1:0] rsp_rx_valid, rsp_rx_has_data, rsp_rx_ready;
   req_hdr_t req_tx_hdr[Hosts][Modules];
-  req_hdr_t req_rx_hdr[Hosts][Modules];
   wline_t   req_tx_line[Hosts][Modules];
-  wline_t   req_rx_line[Hosts][Modules];
-  time_ns_t req_rx_since_ns[Hosts][Modules];
-  rsp_hdr_t rsp_tx_hdr[Hosts][Modules];
   rsp_hdr_t rsp_rx_hdr[Hosts][Modules];
-  data_t    rsp_tx_data[Hosts][Modules];
   data_t    rsp_rx_data[Hosts][Modules];
   time_ns_t unused_rsp_rx_since_ns[Hosts][Modules];
 
-  logic [Modules-1:0][Hosts-1:0] mod_req_valid, mod_req_ready, mod_rsp_valid, mod_rsp_has_data, mod_rsp_ready;
-  req_hdr_t mod_req_hdr[Modules][Hosts];
-  wline_t   mod_req_line[Modules][Hosts];
-  time_ns_t mod_req_since_ns[Modules][Hosts];
-  rsp_hdr_t mod_rsp_hdr[Modules][Hosts];
-  data_t    mod_rsp_data[Modules][Hosts];
+  // Module order
+  logic [Modules-1:0][Hosts-1:0] req_rx_valid, req_rx_ready, unused_req_rx_has_data;
+  logic [Modules-1:0][Hosts-1:0] rsp_tx_valid, rsp_tx_has_data, rsp_tx_ready;
+  req_hdr_t req_rx_hdr[Modules][Hosts];
+  wline_t   req_rx_line[Modules][Hosts];
+  time_ns_t req_rx_since_ns[Modules][Hosts];
+  rsp_hdr_t rsp_tx_hdr[Modules][Hosts];
+  data_t    rsp_tx_data[Modules][Hosts];
 
   delay_ns_t path_ns;
   logic [$clog2(PathFrames):0] path_credits;
@@ -166,8 +165,8 @@ module pf_appliance_top
   end
 
   lightpath_array #(
-    .Hosts   (Hosts),
-    .Modules (Modules),
+    .Near    (Hosts),
+    .Far     (Modules),
     .HeadBits($bits(req_hdr_t)),
     .LineBits($bits(wline_t)),
     .Depth   (PathFrames)
@@ -180,6 +179,7 @@ module pf_appliance_top
     .head_frame_b_i(straps_i.frame_rd_req_b),
     .line_frame_b_i(straps_i.frame_wr_req_b),
     .credits_i     (path_credits),
+    .down_i        (path_down_i),
     .tx_valid_i    (req_tx_valid),
     .tx_has_data_i (req_tx_has_data),
     .tx_ready_o    (req_tx_ready),
@@ -194,8 +194,8 @@ module pf_appliance_top
   );
 
   lightpath_array #(
-    .Hosts   (Hosts),
-    .Modules (Modules),
+    .Near    (Modules),
+    .Far     (Hosts),
     .HeadBits($bits(rsp_hdr_t)),
     .LineBits($bits(data_t)),
     .Depth   (PathFrames)
@@ -208,6 +208,7 @@ module pf_appliance_top
     .head_frame_b_i(straps_i.frame_wr_rsp_b),
     .line_frame_b_i(straps_i.frame_rd_rsp_b),
     .credits_i     (path_credits),
+    .down_i        ('0),
     .tx_valid_i    (rsp_tx_valid),
     .tx_has_data_i (rsp_tx_has_data),
     .tx_ready_o    (rsp_tx_ready),
@@ -219,32 +220,6 @@ module pf_appliance_top
     .rx_head_o     (rsp_rx_hdr),
     .rx_line_o     (rsp_rx_data),
     .rx_since_ns_o (unused_rsp_rx_since_ns)
-  );
-
-  fiber_shuffle #(
-    .Hosts  (Hosts),
-    .Modules(Modules)
-  ) u_shuffle (
-    .nic_req_valid_i   (req_rx_valid),
-    .nic_req_ready_o   (req_rx_ready),
-    .nic_req_hdr_i     (req_rx_hdr),
-    .nic_req_line_i    (req_rx_line),
-    .nic_req_since_ns_i(req_rx_since_ns),
-    .mod_req_valid_o   (mod_req_valid),
-    .mod_req_ready_i   (mod_req_ready),
-    .mod_req_hdr_o     (mod_req_hdr),
-    .mod_req_line_o    (mod_req_line),
-    .mod_req_since_ns_o(mod_req_since_ns),
-    .mod_rsp_valid_i   (mod_rsp_valid),
-    .mod_rsp_has_data_i(mod_rsp_has_data),
-    .mod_rsp_ready_o   (mod_rsp_ready),
-    .mod_rsp_hdr_i     (mod_rsp_hdr),
-    .mod_rsp_data_i    (mod_rsp_data),
-    .nic_rsp_valid_o   (rsp_tx_valid),
-    .nic_rsp_has_data_o(rsp_tx_has_data),
-    .nic_rsp_ready_i   (rsp_tx_ready),
-    .nic_rsp_hdr_o     (rsp_tx_hdr),
-    .nic_rsp_data_o    (rsp_tx_data)
   );
 
   for (genvar m = 0; m < Modules; m++) begin : gen_module
@@ -263,16 +238,16 @@ module pf_appliance_top
       .now_i,
       .id_i            (4'(m)),
       .straps_i        (straps_i.mem),
-      .rx_valid_i      (mod_req_valid[m]),
-      .rx_ready_o      (mod_req_ready[m]),
-      .rx_hdr_i        (mod_req_hdr[m]),
-      .rx_line_i       (mod_req_line[m]),
-      .rx_since_ns_i   (mod_req_since_ns[m]),
-      .tx_valid_o      (mod_rsp_valid[m]),
-      .tx_has_data_o   (mod_rsp_has_data[m]),
-      .tx_ready_i      (mod_rsp_ready[m]),
-      .tx_hdr_o        (mod_rsp_hdr[m]),
-      .tx_data_o       (mod_rsp_data[m]),
+      .rx_valid_i      (req_rx_valid[m]),
+      .rx_ready_o      (req_rx_ready[m]),
+      .rx_hdr_i        (req_rx_hdr[m]),
+      .rx_line_i       (req_rx_line[m]),
+      .rx_since_ns_i   (req_rx_since_ns[m]),
+      .tx_valid_o      (rsp_tx_valid[m]),
+      .tx_has_data_o   (rsp_tx_has_data[m]),
+      .tx_ready_i      (rsp_tx_ready[m]),
+      .tx_hdr_o        (rsp_tx_hdr[m]),
+      .tx_data_o       (rsp_tx_data[m]),
       .media_rd_valid_o(media_rd_valid_o[m]),
       .media_rd_hdr_o  (media_rd_hdr_o[m]),
       .media_rd_data_i (media_rd_data_i[m]),

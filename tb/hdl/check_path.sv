@@ -3,21 +3,22 @@
 module check_path
   import pf_pkg::*;
 #(
-  parameter int unsigned Hosts = 4,
-  parameter int unsigned Modules = 4,
+  parameter int unsigned Near = 4,
+  parameter int unsigned Far = 4,
   parameter int unsigned Depth = 128
 ) (
   input logic                          clk_i,
   input logic                          rst_ni,
   input time_ns_t                      now_i,
   input logic [$clog2(Depth):0]        credits_i,
-  input logic [Hosts-1:0][Modules-1:0] tx_fire_i,
-  input logic [Hosts-1:0][Modules-1:0] rx_fire_i,
-  input logic [$clog2(Depth):0]        wr_i       [Hosts*Modules],
-  input logic [$clog2(Depth):0]        rd_i       [Hosts*Modules],
-  input logic [$clog2(Depth):0]        credit_wr_i[Hosts*Modules],
-  input logic [$clog2(Depth):0]        credit_rd_i[Hosts*Modules],
-  input logic [$clog2(Depth):0]        held_i     [Hosts*Modules]
+  input logic [Near-1:0][Far-1:0]      tx_fire_i,
+  input logic [Near-1:0][Far-1:0]      taken_i,
+  input logic [$clog2(Depth):0]        wr_i       [Near*Far],
+  input logic [$clog2(Depth):0]        rd_i       [Near*Far],
+  input logic [$clog2(Depth):0]        credit_wr_i[Near*Far],
+  input logic [$clog2(Depth):0]        credit_rd_i[Near*Far],
+  input logic [$clog2(Depth):0]        held_i     [Near*Far],
+  input logic [Near-1:0][Far-1:0]      out_valid_i
 );
 
   typedef logic [$clog2(Depth):0] count_t;
@@ -25,32 +26,33 @@ module check_path
   longint unsigned inject_ns;
   bit inject_credit, inject_overflow;
 
-  function automatic void check(int unsigned h, int unsigned m, count_t ring, count_t returning, count_t held);
+  function automatic void check(int unsigned i, int unsigned j, count_t ring, count_t returning, count_t held);
     if (32'(ring) > Depth)
-      $fatal(1, "%m: t=%0d ns: host %0d module %0d: %0d frames in a ring of %0d", now_i, h, m, ring, Depth);
+      $fatal(1, "%m: t=%0d ns: link %0d to %0d: %0d frames in a ring of %0d", now_i, i, j, ring, Depth);
     if (held != ring + returning || held > credits_i)
-      $fatal(1, "%m: t=%0d: host %0d module %0d: %0d credits in use, not %0d in the ring + %0d returning, or over %0d",
-             now_i, h, m, held, ring, returning, credits_i);
+      $fatal(1, "%m: t=%0d: link %0d to %0d: %0d credits in use, not %0d frames + %0d returning, or over %0d",
+             now_i, i, j, held, ring, returning, credits_i);
   endfunction
 
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      for (int unsigned h = 0; h < Hosts; h++) begin
-        if ((tx_fire_i[h] | rx_fire_i[h]) != '0) begin
-          for (int unsigned m = 0; m < Modules; m++) begin
-            automatic int unsigned l = h * Modules + m;
-            if (tx_fire_i[h][m] || rx_fire_i[h][m]) begin
-              check(h, m, wr_i[l] - rd_i[l] + (inject_overflow && now_i >= inject_ns ? count_t'(Depth + 1) : '0),
+      for (int unsigned i = 0; i < Near; i++) begin
+        if ((tx_fire_i[i] | taken_i[i]) != '0) begin
+          for (int unsigned j = 0; j < Far; j++) begin
+            automatic int unsigned l = i * Far + j;
+            if (tx_fire_i[i][j] || taken_i[i][j]) begin
+              automatic count_t extra = inject_overflow && now_i >= inject_ns ? count_t'(Depth + 1) : '0;
+              check(i, j, wr_i[l] - rd_i[l] + count_t'(out_valid_i[i][j]) + extra,
                     credit_wr_i[l] - credit_rd_i[l], held_i[l] + count_t'(inject_credit && now_i >= inject_ns));
             end
           end
         end
       end
       if (check_pkg::stuck) begin
-        for (int unsigned l = 0; l < Hosts * Modules; l++) begin
+        for (int unsigned l = 0; l < Near * Far; l++) begin
           if (held_i[l] != 0) begin
-            $display("%m: host %0d module %0d: %0d of %0d credits in use, %0d frames in flight or received",
-                     l / Modules, l % Modules, held_i[l], credits_i, wr_i[l] - rd_i[l]);
+            $display("%m: link %0d to %0d: %0d of %0d credits in use, %0d frames in flight or waiting",
+                     l / Far, l % Far, held_i[l], credits_i, wr_i[l] - rd_i[l]);
           end
         end
       end
@@ -66,19 +68,20 @@ module check_path
 endmodule
 
 bind lightpath_array check_path #(
-  .Hosts  (Hosts),
-  .Modules(Modules),
-  .Depth  (Depth)
+  .Near (Near),
+  .Far  (Far),
+  .Depth(Depth)
 ) u_check (
   .clk_i,
   .rst_ni,
   .now_i,
   .credits_i,
   .tx_fire_i  (tx_fire),
-  .rx_fire_i  (rx_fire),
+  .taken_i  (taken),
   .wr_i       (wr_q),
   .rd_i       (rd_q),
   .credit_wr_i(credit_wr_q),
   .credit_rd_i(credit_rd_q),
-  .held_i     (held_q)
+  .held_i     (held_q),
+  .out_valid_i(out_valid_q)
 );

@@ -5,6 +5,7 @@
 //
 //   double    the host port sends one read twice           -> check_nic, host tag in flight
 //   deaf      a host takes no more responses                -> check_live, with queue depths and credits printed
+//   down      the path from host 0 to module 0 is dark, for `+down_ns=N` or for ever -> check_live
 //   credit    one credit more than the link has             -> check_path, conservation
 //   overflow  a frame more than the receive ring holds      -> check_path, overflow
 //   ring      a push into a full delay ring                 -> check_ring

@@ -13,23 +13,29 @@ module probe_path
   input logic [Hosts-1:0][Modules-1:0] req_fire_i,
   input req_hdr_t                      req_hdr_i    [Hosts][Modules],
   input time_ns_t                      req_last_ns_i[Hosts][Modules],
-  input logic [Hosts-1:0][Modules-1:0] rsp_fire_i,
-  input rsp_hdr_t                      rsp_hdr_i    [Hosts][Modules],
-  input time_ns_t                      rsp_last_ns_i[Hosts][Modules]
+  input logic [Modules-1:0][Hosts-1:0] rsp_fire_i,
+  input rsp_hdr_t                      rsp_hdr_i    [Modules][Hosts],
+  input time_ns_t                      rsp_last_ns_i[Modules][Hosts]
 );
 
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       for (int unsigned h = 0; h < Hosts; h++) begin
-        if ((req_fire_i[h] | rsp_fire_i[h]) != '0) begin
+        if (req_fire_i[h] != '0) begin
           for (int unsigned m = 0; m < Modules; m++) begin
             if (req_fire_i[h][m]) begin
               emu_probe(now_i, StagePathTx, h, 32'(req_hdr_i[h][m].tag), 0);
               emu_probe(req_last_ns_i[h][m], StageFlight, h, 32'(req_hdr_i[h][m].tag), 0);
             end
-            if (rsp_fire_i[h][m]) begin
-              emu_probe(now_i, StageRspTx, h, 32'(rsp_hdr_i[h][m].tag), 0);
-              emu_probe(rsp_last_ns_i[h][m], StageRspFlight, h, 32'(rsp_hdr_i[h][m].tag), 0);
+          end
+        end
+      end
+      for (int unsigned m = 0; m < Modules; m++) begin
+        if (rsp_fire_i[m] != '0) begin
+          for (int unsigned h = 0; h < Hosts; h++) begin
+            if (rsp_fire_i[m][h]) begin
+              emu_probe(now_i, StageRspTx, h, 32'(rsp_hdr_i[m][h].tag), 0);
+              emu_probe(rsp_last_ns_i[m][h], StageRspFlight, h, 32'(rsp_hdr_i[m][h].tag), 0);
             end
           end
         end

@@ -38,6 +38,7 @@ module tb_appliance
   logic [63:0] module_lines;
   time_ns_t now;
   logic [Hosts-1:0] busy, fault_double, fault_deaf;
+  logic [Hosts-1:0][Modules-1:0] path_down;
   logic [31:0] outstanding[Hosts];
   time_ns_t progress_ns[Hosts];
 
@@ -78,11 +79,13 @@ module tb_appliance
   assign now_o = now;
 
   tb_faults #(
-    .Hosts(Hosts)
+    .Hosts  (Hosts),
+    .Modules(Modules)
   ) u_faults (
     .now_i   (now),
     .double_o(fault_double),
-    .deaf_o  (fault_deaf)
+    .deaf_o  (fault_deaf),
+    .down_o  (path_down)
   );
 
   check_live #(
@@ -144,6 +147,7 @@ module tb_appliance
     .now_i           (now),
     .straps_i        (straps),
     .decoders_i      (host_decoders),
+    .path_down_i     (path_down),
     .req_valid_i     (req_valid),
     .req_ready_o     (req_ready),
     .req_i           (req),

@@ -3,29 +3,42 @@
 module tb_faults
   import pf_pkg::*;
 #(
-  parameter int unsigned Hosts = 2
+  parameter int unsigned Hosts = 2,
+  parameter int unsigned Modules = 2
 ) (
   input  time_ns_t         now_i,
   /// The port sends one read twice.
   output logic [Hosts-1:0] double_o,
   /// The port takes no more responses.
-  output logic [Hosts-1:0] deaf_o
+  output logic [Hosts-1:0] deaf_o,
+  /// Lightpaths without light.
+  output logic [Hosts-1:0][Modules-1:0] down_o
 );
 
   string    inject;
   time_ns_t inject_ns;
-  bit       double_on, deaf_on;
+  time_ns_t down_ns;
+  bit       double_on, deaf_on, down_on;
 
   assign double_o = Hosts'(double_on && now_i >= inject_ns);
   assign deaf_o = Hosts'(deaf_on && now_i >= inject_ns);
+
+  always_comb begin
+    down_o = '0;
+    down_o[0][0] = down_on && now_i >= inject_ns && now_i < inject_ns + down_ns;
+  end
 
   initial begin
     inject = check_pkg::injected();
     inject_ns = check_pkg::injected_ns();
     double_on = inject == "double";
     deaf_on = inject == "deaf";
-    if (!(inject inside {"", "double", "deaf", "credit", "overflow", "ring", "tag", "order"}))
-      $fatal(1, "%m: +inject=%s is unknown; the faults are double, deaf, credit, overflow, ring, tag, order", inject);
+    down_on = inject == "down";
+    down_ns = '1;
+    void'($value$plusargs("down_ns=%d", down_ns));
+    if (down_ns == '1) down_ns = 64'd1 << 62;
+    if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order"}))
+      $fatal(1, "%m: +inject=%s is unknown; faults: double, deaf, down, credit, overflow, ring, tag, order", inject);
   end
 
 endmodule
