@@ -25,7 +25,7 @@ from prismem.tb.runner.toolchain import commit, tool_versions
 
 RESULT = BUILD / "bench" / "result.json"
 SIZES = (2, 4)
-RTL_RUNS = 10
+RTL_RUNS = 3
 GOALS = {
     "hook_hit_ns": "at most 5",
     "accesses_per_s.functional_1host": "at least 1,500,000",
@@ -67,7 +67,7 @@ def _rtl_accesses() -> tuple[dict[str, int], bool]:
     speeds = {}
     equal = True
     for name, shared in (("rtl_2hosts", "false"), ("rtl_2hosts_shared", "true")):
-        options = {"shared": shared, "count": "5000"}
+        options = {"shared": shared, "count": "2000"}
         runs = [_run("accesses", hosts=2, modules=2, options=options).metrics for _ in range(RTL_RUNS)]
         speeds[name] = max(round(m["accesses"]["count"] / m["run"]["run_s"]) for m in runs)
         equal = equal and len({(m["run"]["digest"], m["run"]["cycles"]) for m in runs}) == 1
@@ -84,7 +84,7 @@ def measure() -> dict[str, Any]:
         "hook_hit_ns": emulator["hook_hit_ns"],
         "accesses_per_s": emulator["accesses_per_s"] | rtl,
         "digests_equal": bool(emulator["digests_equal"]) and rtl_equal,
-        "digest_runs": min(int(emulator["runs"]), RTL_RUNS),
+        "digest_runs": {"functional": int(emulator["runs"]), "rtl": RTL_RUNS},
     }
 
 
