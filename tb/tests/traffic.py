@@ -23,7 +23,7 @@ POOL_UNIT = 2 << 20
 class TrafficOptions(JobOptions):
     """Options of traffic."""
 
-    outstanding: int = Field(256, ge=1, le=4096, description="lines in flight a host")
+    outstanding: int = Field(256, ge=1, le=2048, description="lines in flight a host")
     read_permille: int = Field(1000, ge=0, le=1000, description="share of reads")
     random: bool = Field(False, description="random lines of the footprint instead of one after the other")
     lines: int = Field(4096, ge=64, description="footprint of each host in lines")
@@ -46,7 +46,7 @@ class TrafficJob(Job):
         return request.machine_config(
             pool_bytes=-(-span // POOL_UNIT) * POOL_UNIT,
             policy=Policy.LAZY,
-            outstanding_max=options.outstanding,
+            outstanding_max=2 * options.outstanding,  # reads and writes have half of the tags each
         )
 
     def check(self, request: Request) -> None:
