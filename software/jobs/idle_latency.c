@@ -20,7 +20,9 @@
 /** Present on the emulated host: forgets the latencies of the warm-up. */
 extern void emu_latency_reset(void) __attribute__((weak));
 
-static void idle(uint32_t ns) { nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL); }
+static void idle(uint32_t ns) {
+  nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
 
 int64_t idle_latency(void *arg) {
   idle_latency_job *job = arg;

@@ -29,12 +29,12 @@ typedef struct kv_worker {
   pm_pool *pool;
   kv_node_result *result;
   pm_digest root;
-  pm_digest *chain;     /**< digests of the request in hand */
+  pm_digest *chain; /**< digests of the request in hand */
   uint32_t *tokens;
-  uint8_t *payload;     /**< transfer buffers of a whole request */
+  uint8_t *payload; /**< transfer buffers of a whole request */
   pm_ticket *tickets;
-  pm_ref *refs;         /**< prefill: refs of the open request of each decode node, blocks_max apart */
-  uint64_t *open;       /**< prefill: request + 1 that each decode node still has to acknowledge; 0 none */
+  pm_ref *refs;   /**< prefill: refs of the open request of each decode node, blocks_max apart */
+  uint64_t *open; /**< prefill: request + 1 that each decode node still has to acknowledge; 0 none */
   size_t blocks_max;
 } kv_worker;
 
@@ -44,7 +44,9 @@ static uint64_t now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static size_t blocks_of(const kv_job *job, uint64_t r) { return (size_t)(job->first_block[r + 1] - job->first_block[r]); }
+static size_t blocks_of(const kv_job *job, uint64_t r) {
+  return (size_t)(job->first_block[r + 1] - job->first_block[r]);
+}
 
 static int open_pool(const kv_job *job, uint32_t node, pm_pool **pool) {
   pm_open_options opts = {.node = node, .check_namespace = 1};
@@ -102,14 +104,14 @@ static void make_chain(kv_worker *w, uint64_t r) {
 }
 
 /** Run `call`, store its time in step_ns[step] of `out` and its flushes in the two counters. */
-#define TIMED(w, out, step, flushed, acquired, call) \
-  do {                                               \
-    pm_stats before_, after_;                        \
-    pm_get_stats((w)->pool, &before_);               \
-    uint64_t start_ = now_ns();                      \
-    call;                                            \
-    (out)->step_ns[step] += (uint32_t)(now_ns() - start_); \
-    pm_get_stats((w)->pool, &after_);                \
+#define TIMED(w, out, step, flushed, acquired, call)               \
+  do {                                                             \
+    pm_stats before_, after_;                                      \
+    pm_get_stats((w)->pool, &before_);                             \
+    uint64_t start_ = now_ns();                                    \
+    call;                                                          \
+    (out)->step_ns[step] += (uint32_t)(now_ns() - start_);         \
+    pm_get_stats((w)->pool, &after_);                              \
     (flushed) += after_.lines_published - before_.lines_published; \
     (acquired) += after_.lines_acquired - before_.lines_acquired;  \
   } while (0)

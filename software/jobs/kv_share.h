@@ -18,12 +18,12 @@ extern "C" {
 
 /** Steps of a request that are timed, each in simulated ns. */
 enum kv_step {
-  KV_STEP_TURN = 0,   /**< wait for the previous request's index changes (trace order) */
-  KV_STEP_LOOKUP = 1, /**< longest prefix, pins taken */
+  KV_STEP_TURN = 0,    /**< wait for the previous request's index changes (trace order) */
+  KV_STEP_LOOKUP = 1,  /**< longest prefix, pins taken */
   KV_STEP_RESERVE = 2, /**< index lock, room made, replacement list moved */
-  KV_STEP_DMA_IN = 3, /**< payload of the missing blocks to the pool */
-  KV_STEP_COMMIT = 4, /**< published READY */
-  KV_STEP_SIGNAL = 5, /**< rendezvous with the decode node */
+  KV_STEP_DMA_IN = 3,  /**< payload of the missing blocks to the pool */
+  KV_STEP_COMMIT = 4,  /**< published READY */
+  KV_STEP_SIGNAL = 5,  /**< rendezvous with the decode node */
   KV_STEP_DECODE_LOOKUP = 6,
   KV_STEP_DMA_OUT = 7, /**< payload out of the pool, bytes verified, generation checked again */
   KV_STEPS = 8
@@ -48,9 +48,9 @@ typedef struct kv_node_result {
 } kv_node_result;
 
 typedef struct kv_job {
-  uint32_t struct_bytes;   /**< sizeof(kv_job) */
-  uint32_t prefills;       /**< nodes 0 .. prefills-1 */
-  uint32_t decodes;        /**< nodes prefills .. prefills+decodes-1; the manager is the node after them */
+  uint32_t struct_bytes; /**< sizeof(kv_job) */
+  uint32_t prefills;     /**< nodes 0 .. prefills-1 */
+  uint32_t decodes;      /**< nodes prefills .. prefills+decodes-1; the manager is the node after them */
   uint32_t tokens_per_block;
   const char *pool_path;
   pm_format_options format;

@@ -141,7 +141,7 @@ class KvJob:
 
     def totals(self) -> NodeTotals:
         """Sums over the nodes."""
-        names = [name for name, _ in _NodeResult._fields_ if name != "stats"]
+        names = [field[0] for field in _NodeResult._fields_ if field[0] != "stats"]
         sums = {name: sum(int(getattr(n, name)) for n in self._nodes) for name in names}
-        stats = {name: sum(int(getattr(n.stats, name)) for n in self._nodes) for name, _ in Stats._fields_}
+        stats = {field[0]: sum(int(getattr(n.stats, field[0])) for n in self._nodes) for field in Stats._fields_}
         return NodeTotals(**sums, stats=stats)

@@ -53,9 +53,7 @@ def test_plan_is_whole() -> None:
 
 
 def test_readme_holds_the_plan() -> None:
-    assert table() in (ROOT / "README.md").read_text(encoding="utf-8"), (
-        "README.md: put in what `prismem plan` prints"
-    )
+    assert table() in (ROOT / "README.md").read_text(encoding="utf-8"), "README.md: put in what `prismem plan` prints"
 
 
 def test_plan_check_refuses_what_it_should() -> None:

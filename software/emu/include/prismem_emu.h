@@ -40,26 +40,26 @@ enum emu_policy {
 enum emu_clwb { EMU_CLWB_MAY = 0, EMU_CLWB_KEEP = 1, EMU_CLWB_DROP = 2 };
 
 typedef struct emu_config {
-  uint32_t struct_bytes;   /**< sizeof(emu_config): refuses another version of this structure */
-  uint32_t hosts;          /**< 1 .. EMU_HOSTS_MAX */
-  uint64_t pool_bytes;     /**< size of the pool; a multiple of 2 MiB */
-  uint64_t seed;           /**< the whole run follows from it */
-  uint32_t port;           /**< enum emu_port */
-  uint32_t policy;         /**< enum emu_policy */
-  uint32_t coherent;       /**< 1: every thread runs on host 0, whichever host it names; one coherent cache */
-  uint32_t clwb;           /**< enum emu_clwb */
-  uint32_t dma_snoop;      /**< 1: DMA snoops the cache of the host that issues it (always so when coherent) */
+  uint32_t struct_bytes;      /**< sizeof(emu_config): refuses another version of this structure */
+  uint32_t hosts;             /**< 1 .. EMU_HOSTS_MAX */
+  uint64_t pool_bytes;        /**< size of the pool; a multiple of 2 MiB */
+  uint64_t seed;              /**< the whole run follows from it */
+  uint32_t port;              /**< enum emu_port */
+  uint32_t policy;            /**< enum emu_policy */
+  uint32_t coherent;          /**< 1: every thread runs on host 0, whichever host it names; one coherent cache */
+  uint32_t clwb;              /**< enum emu_clwb */
+  uint32_t dma_snoop;         /**< 1: DMA snoops the cache of the host that issues it (always so when coherent) */
   uint32_t completion_posted; /**< functional port: 1 = a flush completes before the device has the line */
-  uint32_t switch_every;   /**< mean hooked accesses between forced thread switches; 0: only at blocking points */
-  uint32_t event_every;    /**< mean hooked accesses between spontaneous cache events; 0: none */
-  uint32_t detect;         /**< 1: report stale reads and lost updates */
-  uint32_t faults_max;     /**< the run stops after this many faults; at least 1 */
-  uint64_t step_limit;     /**< hooked accesses and polls after which the run is declared stuck */
-  uint32_t access_ps;      /**< RTL port: cost of one hooked access that hits, in ps */
-  uint32_t pause_ns;       /**< RTL port: cost of one PAUSE (spin hint) */
-  uint32_t jitter_ns;      /**< RTL port: seeded extra 0..jitter_ns before each memory request */
-  uint32_t outstanding_max; /**< RTL port: line requests in flight a host; at most 4096 */
-  uint64_t hpa_base;       /**< RTL port: host physical address of pool offset 0; a multiple of 2 MiB */
+  uint32_t switch_every;      /**< mean hooked accesses between forced thread switches; 0: only at blocking points */
+  uint32_t event_every;       /**< mean hooked accesses between spontaneous cache events; 0: none */
+  uint32_t detect;            /**< 1: report stale reads and lost updates */
+  uint32_t faults_max;        /**< the run stops after this many faults; at least 1 */
+  uint64_t step_limit;        /**< hooked accesses and polls after which the run is declared stuck */
+  uint32_t access_ps;         /**< RTL port: cost of one hooked access that hits, in ps */
+  uint32_t pause_ns;          /**< RTL port: cost of one PAUSE (spin hint) */
+  uint32_t jitter_ns;         /**< RTL port: seeded extra 0..jitter_ns before each memory request */
+  uint32_t outstanding_max;   /**< RTL port: line requests in flight a host; at most 4096 */
+  uint64_t hpa_base;          /**< RTL port: host physical address of pool offset 0; a multiple of 2 MiB */
 } emu_config;
 
 /** Why a run ended; also the value of `emu_state`. */
@@ -138,12 +138,12 @@ int emu_device_write(uint64_t pool_offset, const void *src, size_t bytes);
 typedef struct emu_traffic {
   uint32_t struct_bytes;
   uint32_t host;
-  uint32_t outstanding;      /**< requests kept in flight */
-  uint32_t read_permille;    /**< share of reads, 0..1000 */
-  uint32_t random;           /**< 0 linear, 1 seeded random */
-  uint32_t gap_ns;           /**< idle time after each completion (0: back to back) */
+  uint32_t outstanding;   /**< requests kept in flight */
+  uint32_t read_permille; /**< share of reads, 0..1000 */
+  uint32_t random;        /**< 0 linear, 1 seeded random */
+  uint32_t gap_ns;        /**< idle time after each completion (0: back to back) */
   uint64_t first_line, lines;
-  uint64_t requests;         /**< stop after this many; 0: until the end of the run */
+  uint64_t requests; /**< stop after this many; 0: until the end of the run */
 } emu_traffic;
 /** Returns a generator id. The run ends when all threads and all bounded generators have ended. */
 int emu_traffic_add(const emu_traffic *t);

@@ -16,8 +16,8 @@ extern "C" {
 enum emu_dpi_op { EMU_DPI_NONE = 0, EMU_DPI_MEM_RD = 1, EMU_DPI_MEM_WR = 2, EMU_DPI_MEM_WR_PTL = 3 };
 /** Completion kinds. */
 enum emu_dpi_status {
-  EMU_DPI_OK = 0,     /**< Cmp or MemData */
-  EMU_DPI_NXM = 1,    /**< no decoder claims the address: MemData-NXM, or Cmp with the error flag */
+  EMU_DPI_OK = 0,  /**< Cmp or MemData */
+  EMU_DPI_NXM = 1, /**< no decoder claims the address: MemData-NXM, or Cmp with the error flag */
   EMU_DPI_POISON = 2
 };
 
@@ -43,18 +43,18 @@ void emu_store_write(int module, uint64_t dpa, int host, int ntag, const uint32_
 
 /** Stage boundaries of one transaction. The NIC's tag is bound to the host's at NIC_TAG. */
 enum emu_dpi_stage {
-  EMU_STAGE_ISSUE = 0,     /**< T0: the host port offers the message (key: host tag) */
-  EMU_STAGE_NIC_RX = 1,    /**< T1: the NIC has the message (host tag) */
-  EMU_STAGE_NIC_TAG = 2,   /**< decoded, tag entry taken, in its path queue (host tag; `aux` = NIC tag) */
-  EMU_STAGE_PATH_TX = 3,   /**< serialization onto the lightpath starts (NIC tag, as all below) */
-  EMU_STAGE_FLIGHT = 4,    /**< last byte has left */
-  EMU_STAGE_MOD_RX = 5,    /**< whole frame at the module's port */
-  EMU_STAGE_MEDIA = 6,     /**< T2: leaves the port queue, media access starts */
+  EMU_STAGE_ISSUE = 0,      /**< T0: the host port offers the message (key: host tag) */
+  EMU_STAGE_NIC_RX = 1,     /**< T1: the NIC has the message (host tag) */
+  EMU_STAGE_NIC_TAG = 2,    /**< decoded, tag entry taken, in its path queue (host tag; `aux` = NIC tag) */
+  EMU_STAGE_PATH_TX = 3,    /**< serialization onto the lightpath starts (NIC tag, as all below) */
+  EMU_STAGE_FLIGHT = 4,     /**< last byte has left */
+  EMU_STAGE_MOD_RX = 5,     /**< whole frame at the module's port */
+  EMU_STAGE_MEDIA = 6,      /**< T2: leaves the port queue, media access starts */
   EMU_STAGE_MEDIA_DONE = 7, /**< read data available, or write globally visible */
-  EMU_STAGE_RSP_TX = 8,    /**< serialization of the response starts */
+  EMU_STAGE_RSP_TX = 8,     /**< serialization of the response starts */
   EMU_STAGE_RSP_FLIGHT = 9, /**< last byte has left */
-  EMU_STAGE_NIC_RSP = 10,  /**< T3: response back at the NIC, tag free */
-  EMU_STAGE_HOST = 11      /**< T4: the host port has it (host tag) */
+  EMU_STAGE_NIC_RSP = 10,   /**< T3: response back at the NIC, tag free */
+  EMU_STAGE_HOST = 11       /**< T4: the host port has it (host tag) */
 };
 /** `host` and `tag` name the transaction; `aux` is the NIC's tag at NIC_TAG and the module at MOD_RX, else 0. An address
  *  that no decoder claims goes NIC_RX -> NIC_RSP (keyed by the host tag with aux = 1) -> HOST. */
