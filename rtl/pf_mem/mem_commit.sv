@@ -85,16 +85,18 @@ module mem_commit
       some_q <= '0;
       valid_q <= '0;
     end else if (|{push_i, load, commit_o}) begin
+      automatic logic [Ports-1:0] some = some_q;
       valid_q <= load | (valid_q & ~commit_o);
       for (int unsigned p = 0; p < Ports; p++) begin
         automatic int unsigned in = bucket_of(p, hdr_i[p].line);
         automatic int unsigned out = bucket_of(p, commit_hdr_o[p].line);
         if (push_i[p]) wr_q[p] <= wr_q[p] + 1'b1;
         if (load[p]) rd_q[p] <= rd_q[p] + 1'b1;
-        if (push_i[p] || load[p]) some_q[p] <= push_i[p] || wr_q[p] != rd_q[p] + 1'b1;
+        if (push_i[p] || load[p]) some[p] = push_i[p] || wr_q[p] != rd_q[p] + 1'b1;
         if (push_i[p] && !(commit_o[p] && in == out)) waiting_q[in] <= waiting_q[in] + 1'b1;
         if (commit_o[p] && !(push_i[p] && in == out)) waiting_q[out] <= waiting_q[out] - 1'b1;
       end
+      some_q <= some;
     end
   end
 

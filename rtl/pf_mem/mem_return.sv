@@ -103,16 +103,20 @@ module mem_return
       arrive_q <= read_push_i;
       tx_valid_o <= read_load | write_load | (tx_valid_o & ~tx_ready_i);
       if (|{read_push_i, write_push_i, read_load, write_load}) begin
+        automatic logic [Ports-1:0] read_some = read_some_q;
+        automatic logic [Ports-1:0] write_some = write_some_q;
         for (int unsigned p = 0; p < Ports; p++) begin
           if (read_push_i[p]) read_wr_q[p] <= read_wr_q[p] + 1'b1;
           if (read_load[p]) read_rd_q[p] <= read_rd_q[p] + 1'b1;
           if (read_push_i[p] || read_load[p])
-            read_some_q[p] <= read_push_i[p] || read_wr_q[p] != read_rd_q[p] + 1'b1;
+            read_some[p] = read_push_i[p] || read_wr_q[p] != read_rd_q[p] + 1'b1;
           if (write_push_i[p]) write_wr_q[p] <= write_wr_q[p] + 1'b1;
           if (write_load[p]) write_rd_q[p] <= write_rd_q[p] + 1'b1;
           if (write_push_i[p] || write_load[p])
-            write_some_q[p] <= write_push_i[p] || write_wr_q[p] != write_rd_q[p] + 1'b1;
+            write_some[p] = write_push_i[p] || write_wr_q[p] != write_rd_q[p] + 1'b1;
         end
+        read_some_q <= read_some;
+        write_some_q <= write_some;
       end
     end
   end
@@ -144,6 +148,7 @@ module mem_return
 
   always_ff @(posedge clk_i) begin
     if (|{write_push_i, arrive_q, read_load, write_load}) begin
+      tx_has_data_o <= (tx_has_data_o & ~write_load) | read_load;
       for (int unsigned p = 0; p < Ports; p++) begin
         if (write_push_i[p]) begin
           write_tag_q[at(p, write_wr_q[p])] <= write_tag_i[p];
@@ -155,7 +160,6 @@ module mem_return
           tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
         end
         if (write_load[p]) tx_hdr_o[p].tag <= write_tag_q[at(p, write_rd_q[p])];
-        if (read_load[p] || write_load[p]) tx_has_data_o[p] <= read_load[p];
       end
     end
   end

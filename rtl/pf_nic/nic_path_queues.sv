@@ -111,13 +111,15 @@ module nic_path_queues
 
   always_ff @(posedge clk_i) begin
     if (|leave) begin
+      automatic logic [Modules-1:0] has_data = tx_has_data_o;
       for (int unsigned m = 0; m < Modules; m++) begin
         if (leave[m]) begin
           tx_hdr_o[m] <= hdr_q[head_q[m]];
-          tx_has_data_o[m] <= hdr_q[head_q[m]].op != ReqRead;
+          has_data[m] = hdr_q[head_q[m]].op != ReqRead;
           if (hdr_q[head_q[m]].op != ReqRead) tx_line_o[m] <= line_q[head_q[m]];
         end
       end
+      tx_has_data_o <= has_data;
     end
   end
 

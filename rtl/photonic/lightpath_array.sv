@@ -141,6 +141,8 @@ module lightpath_array
       owed_q <= '0;
       out_valid_q <= '0;
     end else begin
+      automatic logic [Near-1:0][Far-1:0] flying = flying_q;
+      automatic logic [Near-1:0][Far-1:0] owed = owed_q;
       out_valid_q <= load | (out_valid_q & ~taken);
       for (int unsigned i = 0; i < Near; i++) begin
         if ((tx_fire[i] | load[i] | taken[i] | credit_back[i]) != '0) begin
@@ -152,16 +154,18 @@ module lightpath_array
               spent_q[l] <= tx_slot[i][j].spent;
             end
             if (load[i][j]) rd_q[l] <= rd_q[l] + 1'b1;
-            if (tx_fire[i][j] || load[i][j]) flying_q[i][j] <= tx_fire[i][j] || wr_q[l] != rd_q[l] + 1'b1;
+            if (tx_fire[i][j] || load[i][j]) flying[i][j] = tx_fire[i][j] || wr_q[l] != rd_q[l] + 1'b1;
             if (taken[i][j]) credit_wr_q[l] <= credit_wr_q[l] + 1'b1;
             if (credit_back[i][j]) credit_rd_q[l] <= credit_rd_q[l] + 1'b1;
             if (taken[i][j] || credit_back[i][j])
-              owed_q[i][j] <= taken[i][j] || credit_wr_q[l] != credit_rd_q[l] + 1'b1;
+              owed[i][j] = taken[i][j] || credit_wr_q[l] != credit_rd_q[l] + 1'b1;
             if (tx_fire[i][j] != credit_back[i][j])
               held_q[l] <= tx_fire[i][j] ? held_q[l] + 1'b1 : held_q[l] - 1'b1;
           end
         end
       end
+      flying_q <= flying;
+      owed_q <= owed;
     end
   end
 
@@ -183,12 +187,13 @@ module lightpath_array
   end
 
   always_ff @(posedge clk_i) begin
+    automatic logic [Near-1:0][Far-1:0] has_data = out_has_data_q;
     for (int unsigned i = 0; i < Near; i++) begin
       if (load[i] != '0) begin
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           if (load[i][j]) begin
-            out_has_data_q[i][j] <= has_data_q[{l, place_t'(rd_q[l])}];
+            has_data[i][j] = has_data_q[{l, place_t'(rd_q[l])}];
             rx_head_o[j][i] <= head_q[{l, place_t'(rd_q[l])}];
             rx_since_ns_o[j][i] <= due_ns_q[{l, place_t'(rd_q[l])}];
             if (has_data_q[{l, place_t'(rd_q[l])}]) rx_line_o[j][i] <= line_q[{l, place_t'(rd_q[l])}];
@@ -196,6 +201,7 @@ module lightpath_array
         end
       end
     end
+    out_has_data_q <= has_data;
   end
 
   initial begin
