@@ -72,10 +72,19 @@ def make(*targets: str) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+EMULATOR = ROOT / "build/sw/libprismem_emu.so"
+
+
+def destroy_machine() -> None:
+    """End the machine of this process, if there is one."""
+    if EMULATOR.exists():
+        ctypes.CDLL(str(EMULATOR), mode=ctypes.RTLD_GLOBAL).emu_destroy()
+
+
 def emulator() -> ctypes.CDLL:
     """The emulator, built if needed."""
     make()
-    lib = ctypes.CDLL(str(ROOT / "build/sw/libprismem_emu.so"), mode=ctypes.RTLD_GLOBAL)
+    lib = ctypes.CDLL(str(EMULATOR), mode=ctypes.RTLD_GLOBAL)
     lib.emu_error.restype = ctypes.c_char_p
     lib.emu_report.restype = ctypes.c_char_p
     lib.emu_latency_report.restype = ctypes.c_char_p
