@@ -72,12 +72,13 @@ def test_every_knob_moves_the_rtl_as_the_formula_says(knob: str) -> None:
 
 
 def test_kv_share_on_the_rtl() -> None:
-    """Two hosts, every byte verified on the reading one, hits equal to the oracle's; files of the run are all there."""
-    spec = make_spec("kv_share", port="rtl", seed=2)
+    """Two hosts, eviction, every byte verified, hits equal to the oracle's; files of the run are all there."""
+    spec = make_spec("kv_share", port="rtl", seed=2, options={"requests": "40", "capacity": "64"})
     result = execute(spec)
     assert result.passed, result.text()
     kv = result.metrics["kv"]
     assert kv["wrong_bytes"] == 0 < kv["verified_bytes"]
+    assert kv["evictions"] > 0
     assert {"requests", "blocks", "hit_rate_percent", "evictions", "lines_flushed_per_insert"} <= set(kv)
     assert {path.name for path in spec.run_dir.iterdir()} >= {"result.json", "junit.xml", "run.log"}
     assert json.loads((ROOT / "build/run/kv_share-2/result.json").read_text())["replay"] == spec.replay

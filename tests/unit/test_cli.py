@@ -1,13 +1,17 @@
 """The command line: what is refused, with exit code 2, before anything is built or written."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from prismem.lib.pool import format_pool
+from prismem.lib.structs import FormatOptions
 from prismem.paths import BUILD_RUN, ROOT
 from prismem.tb.job import jobs
+from prismem.tb.runner.build import build_software
 from prismem.tb.runner.spec import mutants
 
 SEED = 987_654  # of no other test: a run that was started after all leaves a folder with it
@@ -67,6 +71,25 @@ def test_wrong_traces_are_refused_by_the_job(tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert word in done.stderr
     assert not list(BUILD_RUN.glob(f"*-{SEED}*"))
+
+
+def test_inspect_shows_a_pool_and_refuses_another_version(tmp_path: Path) -> None:
+    """The text names field and both values; the pool stays as it is."""
+    build_software()
+    pool = tmp_path / "pool"
+    format_pool(pool, FormatOptions(pool_bytes=4 << 20, index_slots=256))
+    before = pool.read_bytes()
+    shown = prismem("inspect", str(pool), "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["index.slots"] == 256
+    assert pool.read_bytes() == before
+    other = bytearray(before)
+    other[8] = 9  # layout version
+    pool.write_bytes(other)
+    refused = prismem("inspect", str(pool))
+    assert refused.returncode == 2
+    assert "layout version: the pool has 0x9, this library expects 0x1" in refused.stderr
+    assert prismem("inspect", str(tmp_path / "none")).returncode == 2
 
 
 def test_mutant_help_lists_name_and_description() -> None:

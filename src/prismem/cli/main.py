@@ -131,6 +131,16 @@ def bench() -> None:
 
 
 @cli.command()
+@click.argument("pool", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect(pool: Path, as_json: bool) -> None:
+    """Show allocator and prefix index of POOL, a pool file."""
+    from prismem.cli.inspect import show
+
+    click.echo(show(pool, as_json=as_json))
+
+
+@cli.command()
 def plan() -> None:
     """The test plan as a table."""
     from prismem.cli.plan import table
