@@ -1,7 +1,7 @@
 """`prismem inspect`: what stands in a pool file, read through the native library.
 
-Reading the counts takes a node id, the library's locks and a lock manager, so it is done on a copy: whoever uses the pool
-at that moment is not disturbed.
+Reading the counts takes a node id, the library's locks and a lock manager, so it is done on a copy: whoever uses the
+pool at that moment is not disturbed.
 """
 
 import ctypes
