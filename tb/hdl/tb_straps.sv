@@ -69,7 +69,7 @@ module tb_straps
     straps_o.mem.hbm.rate_b16 = rate("hbm_rate_b16", 600);
     straps_o.mem.hbm.idle_close_ns = delay("hbm_idle_close_ns", 50, 0);
     straps_o.mem.hbm.refi_ns = delay("hbm_refi_ns", 3900, 0);
-    straps_o.mem.hbm.rfc_ns = delay("hbm_rfc_ns", 36, 0);
+    straps_o.mem.hbm.rfc_ns = delay("hbm_rfc_ns", 130, 0);
     straps_o.mem.ddr.cas_ns = delay("ddr_cas_ns", 66, 2);
     straps_o.mem.ddr.rcd_ns = delay("ddr_rcd_ns", 16, 0);
     straps_o.mem.ddr.rp_ns = delay("ddr_rp_ns", 16, 0);

@@ -66,7 +66,7 @@ def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
         ("base = { value = 64,", "base = { value = 64.1,", ["hdm.base"]),
         ("banks = { value = 16", "banks = { value = 12", ["hbm.banks", "12", "use one of"]),
         ('source = "chosen: one rack"', 'source = " "', ["path.fibre_length", "source is empty"]),
-        ("refresh_time = { value = 260", "refresh_time = { value = 3900", ["hbm.refresh_time", "refresh_interval"]),
+        ("refresh_time = { value = 130", "refresh_time = { value = 3900", ["hbm.refresh_time", "refresh_interval"]),
         ("[hdm]", "[hdm", ["not TOML"]),
     ],
 )
