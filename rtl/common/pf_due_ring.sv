@@ -51,11 +51,15 @@ module pf_due_ring
   end
 
   always_ff @(posedge clk_i) begin
-    if (push_i) begin
-      due_q[wr_q[PtrBits-1:0]] <= due_i;
-      data_q[wr_q[PtrBits-1:0]] <= data_i;
-    end
     if (load) out_q <= data_q[rd_q[PtrBits-1:0]];
+  end
+
+  // Memory: a place is never read in the cycle in which it is written.
+  always_ff @(posedge clk_i) begin
+    if (push_i) begin
+      due_q[wr_q[PtrBits-1:0]] = due_i;
+      data_q[wr_q[PtrBits-1:0]] = data_i;
+    end
   end
 
   initial begin

@@ -101,16 +101,24 @@ module mem_commit
   end
 
   always_ff @(posedge clk_i) begin
-    if (|{push_i, load}) begin
+    if (|load) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        if (push_i[p]) begin
-          hdr_q[slot_of(p, wr_q[p])] <= hdr_i[p];
-          line_q[slot_of(p, wr_q[p])] <= line_i[p];
-          due_q[slot_of(p, wr_q[p])] <= now_i + time_ns_t'(commit_ns_i);
-        end
         if (load[p]) begin
           commit_hdr_o[p] <= hdr_q[slot_of(p, rd_q[p])];
           commit_line_o[p] <= line_q[slot_of(p, rd_q[p])];
+        end
+      end
+    end
+  end
+
+  // Memories: a place is never read in the cycle in which it is written.
+  always_ff @(posedge clk_i) begin
+    if (|push_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (push_i[p]) begin
+          hdr_q[slot_of(p, wr_q[p])] = hdr_i[p];
+          line_q[slot_of(p, wr_q[p])] = line_i[p];
+          due_q[slot_of(p, wr_q[p])] = now_i + time_ns_t'(commit_ns_i);
         end
       end
     end

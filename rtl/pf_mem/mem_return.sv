@@ -121,10 +121,24 @@ module mem_return
     end
   end
 
-  // A new read is due later than the next cycle, so it never moves in front of a head that leaves the ring in this cycle.
+  always_ff @(posedge clk_i) begin
+    if (|{read_load, write_load}) begin
+      tx_has_data_o <= (tx_has_data_o & ~write_load) | read_load;
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (read_load[p]) begin
+          tx_hdr_o[p].tag <= read_tag_q[at(p, read_rd_q[p])];
+          tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
+        end
+        if (write_load[p]) tx_hdr_o[p].tag <= write_tag_q[at(p, write_rd_q[p])];
+      end
+    end
+  end
+
+  // Memories: a place is never read in the cycle in which it is written. A new read is due later than the next cycle, so it
+  // never moves in front of a head that leaves the ring in this cycle.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] <= slot_t'(i);
+      for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] = slot_t'(i);
     end else if (|read_push_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_push_i[p]) begin
@@ -132,14 +146,14 @@ module mem_return
           automatic slot_t slot = read_slot_q[at(p, read_wr_q[p])];
           for (int unsigned i = 0; i < Depth; i++) begin
             if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
-            read_due_ns_q[at(p, place)] <= read_due_ns_q[at(p, place - 1'b1)];
-            read_tag_q[at(p, place)] <= read_tag_q[at(p, place - 1'b1)];
-            read_slot_q[at(p, place)] <= read_slot_q[at(p, place - 1'b1)];
+            read_due_ns_q[at(p, place)] = read_due_ns_q[at(p, place - 1'b1)];
+            read_tag_q[at(p, place)] = read_tag_q[at(p, place - 1'b1)];
+            read_slot_q[at(p, place)] = read_slot_q[at(p, place - 1'b1)];
             place -= 1'b1;
           end
-          read_due_ns_q[at(p, place)] <= read_due_ns_i[p];
-          read_tag_q[at(p, place)] <= read_tag_i[p];
-          read_slot_q[at(p, place)] <= slot;
+          read_due_ns_q[at(p, place)] = read_due_ns_i[p];
+          read_tag_q[at(p, place)] = read_tag_i[p];
+          read_slot_q[at(p, place)] = slot;
           arrive_slot_q[p] <= slot;
         end
       end
@@ -147,19 +161,13 @@ module mem_return
   end
 
   always_ff @(posedge clk_i) begin
-    if (|{write_push_i, arrive_q, read_load, write_load}) begin
-      tx_has_data_o <= (tx_has_data_o & ~write_load) | read_load;
+    if (|{write_push_i, arrive_q}) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (write_push_i[p]) begin
-          write_tag_q[at(p, write_wr_q[p])] <= write_tag_i[p];
-          write_due_ns_q[at(p, write_wr_q[p])] <= write_due_ns_i;
+          write_tag_q[at(p, write_wr_q[p])] = write_tag_i[p];
+          write_due_ns_q[at(p, write_wr_q[p])] = write_due_ns_i;
         end
-        if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] <= data_i[p];
-        if (read_load[p]) begin
-          tx_hdr_o[p].tag <= read_tag_q[at(p, read_rd_q[p])];
-          tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
-        end
-        if (write_load[p]) tx_hdr_o[p].tag <= write_tag_q[at(p, write_rd_q[p])];
+        if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] = data_i[p];
       end
     end
   end

@@ -96,17 +96,18 @@ module nic_path_queues
     end
   end
 
+  // Memories: a place is never read in the cycle in which it is written.
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < 2; i++) begin
       if (push_i[i]) begin
-        hdr_q[tag[i]] <= hdr_i[i];
-        due_q[tag[i]] <= due_i;
+        hdr_q[tag[i]] = hdr_i[i];
+        due_q[tag[i]] = due_i;
         // Chain behind the tail of the queue, or behind the other entry of this cycle.
-        if (i == 1 && together) next_q[tag[0]] <= tag[1];
-        else if (waiting[target[i]]) next_q[tail_q[target[i]]] <= tag[i];
+        if (i == 1 && together) next_q[tag[0]] = tag[1];
+        else if (waiting[target[i]]) next_q[tail_q[target[i]]] = tag[i];
       end
     end
-    if (push_i[0]) line_q[tag[0]] <= line_i;
+    if (push_i[0]) line_q[tag[0]] = line_i;
   end
 
   always_ff @(posedge clk_i) begin

@@ -57,9 +57,10 @@ module nic_tag_table
     end
   end
 
+  // Memory: a place is never read in the cycle in which it is written.
   always_ff @(posedge clk_i) begin
-    if (take_i[0]) info_q[tag_o[0][TagBits-1:0]] <= info_i[0];
-    if (take_i[1]) info_q[tag_o[1][TagBits-1:0]] <= info_i[1];
+    if (take_i[0]) info_q[tag_o[0][TagBits-1:0]] = info_i[0];
+    if (take_i[1]) info_q[tag_o[1][TagBits-1:0]] = info_i[1];
   end
 
   initial begin

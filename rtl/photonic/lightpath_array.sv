@@ -169,18 +169,19 @@ module lightpath_array
     end
   end
 
+  // Memories: a place is never read in the cycle in which it is written.
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Near; i++) begin
       if ((tx_fire[i] | taken[i]) != '0) begin
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           if (tx_fire[i][j]) begin
-            head_q[{l, place_t'(wr_q[l])}] <= tx_head_i[i][j];
-            has_data_q[{l, place_t'(wr_q[l])}] <= tx_has_data_i[i][j];
-            due_ns_q[{l, place_t'(wr_q[l])}] <= tx_last_ns[i][j] + time_ns_t'(delay_ns_i);
-            if (tx_has_data_i[i][j]) line_q[{l, place_t'(wr_q[l])}] <= tx_line_i[i][j];
+            head_q[{l, place_t'(wr_q[l])}] = tx_head_i[i][j];
+            has_data_q[{l, place_t'(wr_q[l])}] = tx_has_data_i[i][j];
+            due_ns_q[{l, place_t'(wr_q[l])}] = tx_last_ns[i][j] + time_ns_t'(delay_ns_i);
+            if (tx_has_data_i[i][j]) line_q[{l, place_t'(wr_q[l])}] = tx_line_i[i][j];
           end
-          if (taken[i][j]) credit_due_ns_q[{l, place_t'(credit_wr_q[l])}] <= now_i + time_ns_t'(delay_ns_i);
+          if (taken[i][j]) credit_due_ns_q[{l, place_t'(credit_wr_q[l])}] = now_i + time_ns_t'(delay_ns_i);
         end
       end
     end
