@@ -143,7 +143,8 @@ void intercept_reset();
 void raise_fault(Fault fault);
 Fault fault_here(const char *kind, uint64_t offset, uint64_t pc);
 std::string waiting_report();
-/** Name in `fault` the waiting thread whose line is stale in its cache or not yet in the device, and who stored it last. */
+/** Name in `fault` the waiting thread whose line is stale in its cache or not yet in the device, else the first that waits,
+ *  and who stored that line last. */
 void blame_waiting(Fault &fault);
 /** Name in `fault` the last pool access of a thread that failed. */
 void blame_failed(Fault &fault, const Thread &thread);

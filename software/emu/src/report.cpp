@@ -181,16 +181,19 @@ void blame_access(Fault &fault, const Thread &thread) {
 
 void blame_waiting(Fault &fault) {
   const Machine &m = *g_machine;
+  const Thread *first = nullptr;
   for (const auto &thread : m.threads) {
     uint64_t pc;
     const uint64_t offset = thread->state == ThreadState::kDone ? kNever : last_access(*thread, &pc);
     if (offset == kNever || m.newest == nullptr) continue;
+    if (first == nullptr) first = thread.get();
     const bool stale = (m.hosts[thread->host].state[offset >> kLineShift] & kCheck) != 0;
     const bool kept_back = m.device.meta[offset >> 3].version() != m.newest[offset >> 3].version();
     if (!stale && !kept_back) continue;
     blame_access(fault, *thread);
     return;
   }
+  if (first != nullptr) blame_access(fault, *first);
 }
 
 void blame_failed(Fault &fault, const Thread &thread) {
