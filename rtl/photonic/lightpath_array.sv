@@ -13,12 +13,13 @@
 module lightpath_array
   import pf_pkg::*;
   import pf_rate_pkg::*;
+  import pf_link_pkg::*;
 #(
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
-  parameter int unsigned HeadBits = 64,
-  parameter int unsigned LineBits = 512,
-  parameter int unsigned Depth = 128  // frames a link; power of two, at least the credits
+  parameter type head_t = logic [63:0],
+  parameter type line_t = data_t,
+  parameter int unsigned Depth = FramesMax  // frames a link; power of two, at least the credits
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -27,21 +28,21 @@ module lightpath_array
   input  delay_ns_t                delay_ns_i,
   input  bytes_t                   head_frame_b_i,  // frame without a line
   input  bytes_t                   line_frame_b_i,  // frame with a line
-  input  logic [$clog2(Depth):0]   credits_i,
+  input  frame_ptr_t               credits_i,
   /// Links that transmit nothing: light is off.
   input  logic [Near-1:0][Far-1:0] down_i,
   // Near end
   input  logic [Near-1:0][Far-1:0] tx_valid_i,
   input  logic [Near-1:0][Far-1:0] tx_has_data_i,
   output logic [Near-1:0][Far-1:0] tx_ready_o,
-  input  logic [HeadBits-1:0]      tx_head_i    [Near][Far],
-  input  logic [LineBits-1:0]      tx_line_i    [Near][Far],
+  input  head_t                    tx_head_i    [Near][Far],
+  input  line_t                    tx_line_i    [Near][Far],
   // Far end
   output logic [Far-1:0][Near-1:0] rx_valid_o,
   output logic [Far-1:0][Near-1:0] rx_has_data_o,
   input  logic [Far-1:0][Near-1:0] rx_ready_i,
-  output logic [HeadBits-1:0]      rx_head_o    [Far][Near],
-  output logic [LineBits-1:0]      rx_line_o    [Far][Near],
+  output head_t                    rx_head_o    [Far][Near],
+  output line_t                    rx_line_o    [Far][Near],
   output time_ns_t                 rx_since_ns_o[Far][Near]  // arrival of the frame's last byte
 );
 
@@ -49,26 +50,21 @@ module lightpath_array
   localparam int unsigned PtrBits = $clog2(Depth);
   localparam int unsigned LinkBits = Links > 1 ? $clog2(Links) : 1;
   localparam int unsigned Slots = 2 ** (LinkBits + PtrBits);
-  typedef logic [PtrBits:0] ptr_t;
   typedef logic [PtrBits-1:0] place_t;
   typedef logic [LinkBits-1:0] link_t;
 
   // Frames of all links, slot = {link, place}.
-  logic [HeadBits-1:0] head_q[Slots];
-  logic [LineBits-1:0] line_q[Slots];
-  logic                has_data_q[Slots];
-  time_ns_t            due_ns_q[Slots];
-  time_ns_t            credit_due_ns_q[Slots];
+  head_t    head_q         [Slots];
+  line_t    line_q         [Slots];
+  logic     has_data_q     [Slots];
+  time_ns_t due_ns_q       [Slots];
+  time_ns_t credit_due_ns_q[Slots];
+
   // State of each link.
-  ptr_t                wr_q[Links];
-  ptr_t                rd_q[Links];
-  ptr_t                credit_wr_q[Links];
-  ptr_t                credit_rd_q[Links];
-  ptr_t                held_q[Links];     // credits in use
-  time_ns_t            free_ns_q[Links];  // transmitter
-  spent_b16_t          spent_q[Links];
-  logic [Near-1:0][Far-1:0] flying_q;     // frames in the ring
-  logic [Near-1:0][Far-1:0] owed_q;       // credits on their way back
+  link_state_t state_q  [Links];
+  time_ns_t    free_ns_q[Links];       // transmitter
+  logic [Near-1:0][Far-1:0] flying_q;  // links with frames in the ring
+  logic [Near-1:0][Far-1:0] owed_q;    // links with credits on their way back
 
   logic [Near-1:0][Far-1:0] tx_fire, load, out_valid_q, out_has_data_q, out_ready, taken, credit_back;
   time_ns_t                 tx_last_ns[Near][Far];  // end of the nanosecond that carries the last byte
@@ -86,7 +82,7 @@ module lightpath_array
       if (tx_valid_i[i] != '0) begin
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
-          tx_ready_o[i][j] = tx_valid_i[i][j] && held_q[l] < credits_i && now_i >= free_ns_q[l] && !down_i[i][j];
+          tx_ready_o[i][j] = tx_valid_i[i][j] && state_q[l].held < credits_i && now_i >= free_ns_q[l] && !down_i[i][j];
         end
       end
     end
@@ -100,7 +96,7 @@ module lightpath_array
         automatic link_t l = link_t'(i * Far + j);
         if (tx_fire[i][j]) begin
           tx_slot[i][j] = serialize(tx_has_data_i[i][j] ? line_frame_b_i : head_frame_b_i,
-                                    now_i == free_ns_q[l] ? spent_q[l] : '0, rate_b16_i);
+                                    now_i == free_ns_q[l] ? state_q[l].spent : '0, rate_b16_i);
           tx_last_ns[i][j] = now_i + time_ns_t'(tx_slot[i][j].last_ns);
         end else begin
           tx_slot[i][j] = '0;
@@ -119,8 +115,8 @@ module lightpath_array
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           if (flying_q[i][j] && (!out_valid_q[i][j] || taken[i][j]))
-            load[i][j] = due_ns_q[{l, place_t'(rd_q[l])}] <= now_i + 1;
-          if (owed_q[i][j]) credit_back[i][j] = credit_due_ns_q[{l, place_t'(credit_rd_q[l])}] <= now_i;
+            load[i][j] = due_ns_q[{l, place_t'(state_q[l].rd)}] <= now_i + 1;
+          if (owed_q[i][j]) credit_back[i][j] = credit_due_ns_q[{l, place_t'(state_q[l].credit_rd)}] <= now_i;
         end
       end
     end
@@ -129,13 +125,8 @@ module lightpath_array
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned l = 0; l < Links; l++) begin
-        wr_q[l] <= '0;
-        rd_q[l] <= '0;
-        credit_wr_q[l] <= '0;
-        credit_rd_q[l] <= '0;
-        held_q[l] <= '0;
+        state_q[l] <= '0;
         free_ns_q[l] <= '0;
-        spent_q[l] <= '0;
       end
       flying_q <= '0;
       owed_q <= '0;
@@ -147,20 +138,22 @@ module lightpath_array
       for (int unsigned i = 0; i < Near; i++) begin
         if ((tx_fire[i] | load[i] | taken[i] | credit_back[i]) != '0) begin
           for (int unsigned j = 0; j < Far; j++) begin
-            automatic link_t l = link_t'(i * Far + j);
-            if (tx_fire[i][j]) begin
-              wr_q[l] <= wr_q[l] + 1'b1;
-              free_ns_q[l] <= now_i + time_ns_t'(tx_slot[i][j].whole_ns);
-              spent_q[l] <= tx_slot[i][j].spent;
+            if (tx_fire[i][j] || load[i][j] || taken[i][j] || credit_back[i][j]) begin
+              automatic link_t l = link_t'(i * Far + j);
+              automatic link_state_t next = state_q[l];
+              next.wr += frame_ptr_t'(tx_fire[i][j]);
+              next.rd += frame_ptr_t'(load[i][j]);
+              next.credit_wr += frame_ptr_t'(taken[i][j]);
+              next.credit_rd += frame_ptr_t'(credit_back[i][j]);
+              next.held += frame_ptr_t'(tx_fire[i][j]) - frame_ptr_t'(credit_back[i][j]);
+              if (tx_fire[i][j]) begin
+                next.spent = tx_slot[i][j].spent;
+                free_ns_q[l] <= now_i + time_ns_t'(tx_slot[i][j].whole_ns);
+              end
+              state_q[l] <= next;
+              flying[i][j] = next.wr != next.rd;
+              owed[i][j] = next.credit_wr != next.credit_rd;
             end
-            if (load[i][j]) rd_q[l] <= rd_q[l] + 1'b1;
-            if (tx_fire[i][j] || load[i][j]) flying[i][j] = tx_fire[i][j] || wr_q[l] != rd_q[l] + 1'b1;
-            if (taken[i][j]) credit_wr_q[l] <= credit_wr_q[l] + 1'b1;
-            if (credit_back[i][j]) credit_rd_q[l] <= credit_rd_q[l] + 1'b1;
-            if (taken[i][j] || credit_back[i][j])
-              owed[i][j] = taken[i][j] || credit_wr_q[l] != credit_rd_q[l] + 1'b1;
-            if (tx_fire[i][j] != credit_back[i][j])
-              held_q[l] <= tx_fire[i][j] ? held_q[l] + 1'b1 : held_q[l] - 1'b1;
           end
         end
       end
@@ -176,12 +169,12 @@ module lightpath_array
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           if (tx_fire[i][j]) begin
-            head_q[{l, place_t'(wr_q[l])}] = tx_head_i[i][j];
-            has_data_q[{l, place_t'(wr_q[l])}] = tx_has_data_i[i][j];
-            due_ns_q[{l, place_t'(wr_q[l])}] = tx_last_ns[i][j] + time_ns_t'(delay_ns_i);
-            if (tx_has_data_i[i][j]) line_q[{l, place_t'(wr_q[l])}] = tx_line_i[i][j];
+            head_q[{l, place_t'(state_q[l].wr)}] = tx_head_i[i][j];
+            has_data_q[{l, place_t'(state_q[l].wr)}] = tx_has_data_i[i][j];
+            due_ns_q[{l, place_t'(state_q[l].wr)}] = tx_last_ns[i][j] + time_ns_t'(delay_ns_i);
+            if (tx_has_data_i[i][j]) line_q[{l, place_t'(state_q[l].wr)}] = tx_line_i[i][j];
           end
-          if (taken[i][j]) credit_due_ns_q[{l, place_t'(credit_wr_q[l])}] = now_i + time_ns_t'(delay_ns_i);
+          if (taken[i][j]) credit_due_ns_q[{l, place_t'(state_q[l].credit_wr)}] = now_i + time_ns_t'(delay_ns_i);
         end
       end
     end
@@ -194,10 +187,10 @@ module lightpath_array
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           if (load[i][j]) begin
-            has_data[i][j] = has_data_q[{l, place_t'(rd_q[l])}];
-            rx_head_o[j][i] <= head_q[{l, place_t'(rd_q[l])}];
-            rx_since_ns_o[j][i] <= due_ns_q[{l, place_t'(rd_q[l])}];
-            if (has_data_q[{l, place_t'(rd_q[l])}]) rx_line_o[j][i] <= line_q[{l, place_t'(rd_q[l])}];
+            has_data[i][j] = has_data_q[{l, place_t'(state_q[l].rd)}];
+            rx_head_o[j][i] <= head_q[{l, place_t'(state_q[l].rd)}];
+            rx_since_ns_o[j][i] <= due_ns_q[{l, place_t'(state_q[l].rd)}];
+            if (has_data_q[{l, place_t'(state_q[l].rd)}]) rx_line_o[j][i] <= line_q[{l, place_t'(state_q[l].rd)}];
           end
         end
       end
@@ -206,8 +199,8 @@ module lightpath_array
   end
 
   initial begin
-    if (Depth < 2 || (Depth & (Depth - 1)) != 0)
-      $fatal(1, "%m: Depth %0d is not a power of two of at least 2", Depth);
+    if (Depth < 2 || Depth > FramesMax || (Depth & (Depth - 1)) != 0)
+      $fatal(1, "%m: Depth %0d is not a power of two in 2..%0d", Depth, FramesMax);
   end
 
 endmodule

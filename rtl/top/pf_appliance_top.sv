@@ -6,12 +6,12 @@ module pf_appliance_top
   import pf_pkg::*;
   import cxl_pkg::*;
   import pf_hdm_pkg::*;
+  import pf_link_pkg::*;
 #(
   parameter int unsigned Hosts = 4,
   parameter int unsigned Modules = 4,
   parameter int unsigned NicTags = 2048,
   parameter int unsigned PathQueueDepth = 2048,
-  parameter int unsigned PathFrames = 128,
   parameter int unsigned HbmChannels = 64,
   parameter int unsigned HbmBanks = 16,
   parameter int unsigned HbmSets = 4096,
@@ -73,9 +73,9 @@ module pf_appliance_top
   data_t    rsp_tx_data[Modules][Hosts];
 
   delay_ns_t path_ns;
-  logic [$clog2(PathFrames):0] path_credits;
+  frame_ptr_t path_credits;
   assign path_ns = straps_i.path_phy_ns + straps_i.path_flight_ns;
-  assign path_credits = straps_i.path_credits[$clog2(PathFrames):0];
+  assign path_credits = frame_ptr_t'(straps_i.path_credits);
 
   for (genvar h = 0; h < Hosts; h++) begin : gen_host
     logic     nic_req_valid, nic_req_ready, nic_rwd_valid, nic_rwd_ready;
@@ -165,11 +165,10 @@ module pf_appliance_top
   end
 
   lightpath_array #(
-    .Near    (Hosts),
-    .Far     (Modules),
-    .HeadBits($bits(req_hdr_t)),
-    .LineBits($bits(wline_t)),
-    .Depth   (PathFrames)
+    .Near  (Hosts),
+    .Far   (Modules),
+    .head_t(req_hdr_t),
+    .line_t(wline_t)
   ) u_requests (
     .clk_i,
     .rst_ni,
@@ -194,11 +193,10 @@ module pf_appliance_top
   );
 
   lightpath_array #(
-    .Near    (Modules),
-    .Far     (Hosts),
-    .HeadBits($bits(rsp_hdr_t)),
-    .LineBits($bits(data_t)),
-    .Depth   (PathFrames)
+    .Near  (Modules),
+    .Far   (Hosts),
+    .head_t(rsp_hdr_t),
+    .line_t(data_t)
   ) u_responses (
     .clk_i,
     .rst_ni,

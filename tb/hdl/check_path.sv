@@ -2,6 +2,7 @@
 
 module check_path
   import pf_pkg::*;
+  import pf_link_pkg::*;
 #(
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
@@ -10,23 +11,18 @@ module check_path
   input logic                          clk_i,
   input logic                          rst_ni,
   input time_ns_t                      now_i,
-  input logic [$clog2(Depth):0]        credits_i,
+  input frame_ptr_t                    credits_i,
   input logic [Near-1:0][Far-1:0]      tx_fire_i,
   input logic [Near-1:0][Far-1:0]      taken_i,
-  input logic [$clog2(Depth):0]        wr_i       [Near*Far],
-  input logic [$clog2(Depth):0]        rd_i       [Near*Far],
-  input logic [$clog2(Depth):0]        credit_wr_i[Near*Far],
-  input logic [$clog2(Depth):0]        credit_rd_i[Near*Far],
-  input logic [$clog2(Depth):0]        held_i     [Near*Far],
+  input link_state_t                   state_i[Near*Far],
   input logic [Near-1:0][Far-1:0]      out_valid_i
 );
-
-  typedef logic [$clog2(Depth):0] count_t;
 
   longint unsigned inject_ns;
   bit inject_credit, inject_overflow;
 
-  function automatic void check(int unsigned i, int unsigned j, count_t ring, count_t returning, count_t held);
+  function automatic void check(int unsigned i, int unsigned j, frame_ptr_t ring, frame_ptr_t returning,
+                                      frame_ptr_t held);
     if (32'(ring) > Depth)
       $fatal(1, "%m: t=%0d ns: link %0d to %0d: %0d frames in a ring of %0d", now_i, i, j, ring, Depth);
     if (held != ring + returning || held > credits_i)
@@ -41,18 +37,19 @@ module check_path
           for (int unsigned j = 0; j < Far; j++) begin
             automatic int unsigned l = i * Far + j;
             if (tx_fire_i[i][j] || taken_i[i][j]) begin
-              automatic count_t extra = inject_overflow && now_i >= inject_ns ? count_t'(Depth + 1) : '0;
-              check(i, j, wr_i[l] - rd_i[l] + count_t'(out_valid_i[i][j]) + extra,
-                    credit_wr_i[l] - credit_rd_i[l], held_i[l] + count_t'(inject_credit && now_i >= inject_ns));
+              automatic link_state_t s = state_i[l];
+              if (inject_overflow && now_i >= inject_ns) s.wr += frame_ptr_t'(Depth + 1);
+              if (inject_credit && now_i >= inject_ns) s.held += 1'b1;
+              check(i, j, s.wr - s.rd + frame_ptr_t'(out_valid_i[i][j]), s.credit_wr - s.credit_rd, s.held);
             end
           end
         end
       end
       if (check_pkg::stuck) begin
         for (int unsigned l = 0; l < Near * Far; l++) begin
-          if (held_i[l] != 0) begin
+          if (state_i[l].held != 0) begin
             $display("%m: link %0d to %0d: %0d of %0d credits in use, %0d frames in flight or waiting",
-                     l / Far, l % Far, held_i[l], credits_i, wr_i[l] - rd_i[l]);
+                     l / Far, l % Far, state_i[l].held, credits_i, state_i[l].wr - state_i[l].rd);
           end
         end
       end
@@ -78,10 +75,6 @@ bind lightpath_array check_path #(
   .credits_i,
   .tx_fire_i  (tx_fire),
   .taken_i  (taken),
-  .wr_i       (wr_q),
-  .rd_i       (rd_q),
-  .credit_wr_i(credit_wr_q),
-  .credit_rd_i(credit_rd_q),
-  .held_i     (held_q),
+  .state_i    (state_q),
   .out_valid_i(out_valid_q)
 );

@@ -30,8 +30,6 @@ module tb_appliance
   output logic [31:0] state_o
 );
 
-  localparam int unsigned PathFrames = 128;
-
   pf_straps_t straps;
   hdm_decoder_t [Decoders-1:0] decoders;
   hdm_decoder_t [Decoders-1:0] host_decoders[Hosts];
@@ -59,8 +57,7 @@ module tb_appliance
   logic [$clog2(NicTags):0] tags_used[Hosts];
 
   tb_straps #(
-    .Modules   (Modules),
-    .PathFrames(PathFrames)
+    .Modules(Modules)
   ) u_straps (
     .straps_o      (straps),
     .decoders_o    (decoders),
@@ -133,7 +130,6 @@ module tb_appliance
     .Modules       (Modules),
     .NicTags       (NicTags),
     .PathQueueDepth(PathQueueDepth),
-    .PathFrames    (PathFrames),
     .HbmChannels   (HbmChannels),
     .HbmBanks      (HbmBanks),
     .HbmSets       (HbmSets),

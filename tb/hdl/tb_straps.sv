@@ -6,8 +6,7 @@ module tb_straps
   import pf_pkg::*;
   import pf_hdm_pkg::*;
 #(
-  parameter int unsigned Modules = 4,
-  parameter int unsigned PathFrames = 128
+  parameter int unsigned Modules = 4
 ) (
   output pf_straps_t                  straps_o,
   /// The same decoders serve every host.
@@ -49,7 +48,7 @@ module tb_straps
     straps_o.path_rate_b16 = rate("path_rate_b16", 450);
     straps_o.path_phy_ns = delay("path_phy_ns", 28, 1);
     straps_o.path_flight_ns = delay("path_flight_ns", 25, 0);
-    straps_o.path_credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(PathFrames)));
+    straps_o.path_credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(pf_link_pkg::FramesMax)));
     straps_o.frame_rd_req_b = frame("frame_rd_req_b", 14, 1);
     straps_o.frame_wr_req_b = frame("frame_wr_req_b", 78, 64);
     straps_o.frame_rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
