@@ -14,8 +14,9 @@ SIM_OPTIONS = $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(MODULES),--modules '$(MOD
   $(if $(PROFILE),--profile '$(PROFILE)') $(if $(PORT),--port '$(PORT)') $(if $(SEED),--seed '$(SEED)') \
   $(if $(POLICY),--policy '$(POLICY)') $(if $(TRACE),--opt 'trace=$(TRACE)') $(if $(MUTANT),--mutant '$(MUTANT)') \
   $(if $(filter 1,$(WAVES)),--waves) $(if $(filter 1,$(COHERENT)),--coherent) $(if $(filter 1,$(LOG)),--log) \
+  $(if $(filter 1,$(EVERY_CYCLE)),--every-cycle) \
   $(if $(SET),--set '$(SET)') $(foreach option,$(OPTS),--opt '$(option)')
-unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG SET OPTS
+unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
 .PHONY: help demo test sim regress bench lint format doctor software clean distclean
 

@@ -21,7 +21,9 @@ module pf_due_ring
   /// Oldest entry, once it is due.
   output logic             valid_o,
   output logic [Width-1:0] data_o,
-  input  logic             pop_i
+  input  logic             pop_i,
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t         wake_ns_o
 );
 
   localparam int unsigned PtrBits = $clog2(Depth);
@@ -36,6 +38,7 @@ module pf_due_ring
   assign room_o = wr_q - rd_q != (PtrBits + 1)'(Depth);
   assign valid_o = valid_q;
   assign data_o = out_q;
+  assign wake_ns_o = valid_q ? now_i : wr_q != rd_q ? due_q[rd_q[PtrBits-1:0]] - 1 : '1;
   assign load = wr_q != rd_q && (!valid_q || pop_i) && due_q[rd_q[PtrBits-1:0]] <= now_i + 1;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

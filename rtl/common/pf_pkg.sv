@@ -81,4 +81,8 @@ package pf_pkg;
     mem_straps_t  mem;
   } pf_straps_t;
 
+  function automatic time_ns_t earlier(time_ns_t a, time_ns_t b);
+    return a < b ? a : b;
+  endfunction
+
 endpackage

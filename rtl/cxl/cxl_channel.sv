@@ -42,8 +42,14 @@ module cxl_channel
   input  logic      nic_drs_valid_i,
   output logic      nic_drs_ready_o,
   input  s2m_drs_t  nic_drs_i,
-  input  data_t     nic_drs_data_i
+  input  data_t     nic_drs_data_i,
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t  wake_ns_o
 );
+
+  time_ns_t m2s_wake_ns, s2m_wake_ns;
+
+  assign wake_ns_o = earlier(m2s_wake_ns, s2m_wake_ns);
 
   cxl_wire #(
     .HeadBits    ($bits(m2s_req_t)),
@@ -68,7 +74,8 @@ module cxl_channel
     .data_valid_o(nic_rwd_valid_o),
     .data_ready_i(nic_rwd_ready_i),
     .data_head_o (nic_rwd_o),
-    .data_line_o (nic_rwd_line_o)
+    .data_line_o (nic_rwd_line_o),
+    .wake_ns_o   (m2s_wake_ns)
   );
 
   cxl_wire #(
@@ -94,7 +101,8 @@ module cxl_channel
     .data_valid_o(host_drs_valid_o),
     .data_ready_i(host_drs_ready_i),
     .data_head_o (host_drs_o),
-    .data_line_o (host_drs_data_o)
+    .data_line_o (host_drs_data_o),
+    .wake_ns_o   (s2m_wake_ns)
   );
 
 endmodule

@@ -34,7 +34,9 @@ module cxl_wire
   output logic                    data_valid_o,
   input  logic                    data_ready_i,
   output logic [DataHeadBits-1:0] data_head_o,
-  output logic [LineBits-1:0]     data_line_o
+  output logic [LineBits-1:0]     data_line_o,
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t                wake_ns_o
 );
 
   time_ns_t   free_ns_q;
@@ -44,6 +46,9 @@ module cxl_wire
   slot_t      data_slot, all_slot;
   bytes_t     data_bytes, all_bytes;
 
+  time_ns_t   head_wake_ns, data_wake_ns;
+
+  assign wake_ns_o = earlier(head_wake_ns, data_wake_ns);
   assign wire_free = now_i >= free_ns_q;
   assign spent = now_i == free_ns_q ? spent_q : '0;
   assign head_ready_o = wire_free && head_room;
@@ -78,7 +83,8 @@ module cxl_wire
     .room_o (head_room),
     .valid_o(head_valid_o),
     .data_o (head_o),
-    .pop_i  (head_valid_o && head_ready_i)
+    .pop_i  (head_valid_o && head_ready_i),
+    .wake_ns_o(head_wake_ns)
   );
 
   // The line comes first, at bit 0, so that it is copied as whole words.
@@ -95,7 +101,8 @@ module cxl_wire
     .room_o (data_room),
     .valid_o(data_valid_o),
     .data_o ({data_head_o, data_line_o}),
-    .pop_i  (data_valid_o && data_ready_i)
+    .pop_i  (data_valid_o && data_ready_i),
+    .wake_ns_o(data_wake_ns)
   );
 
 endmodule

@@ -27,7 +27,9 @@ module mem_commit
   /// Writes that become visible in this cycle.
   output logic [Ports-1:0] commit_o,
   output req_hdr_t         commit_hdr_o [Ports],
-  output wline_t           commit_line_o[Ports]
+  output wline_t           commit_line_o[Ports],
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t         wake_ns_o
 );
 
   localparam int unsigned PtrBits = $clog2(Depth);
@@ -62,6 +64,17 @@ module mem_commit
           room_o[p] = wr_q[p] - rd_q[p] != ptr_t'(Depth);
           load[p] = (!valid_q[p] || ready_i[p]) && due_q[slot_of(p, rd_q[p])] <= now_i + 1;
         end
+      end
+    end
+  end
+
+  always_comb begin
+    wake_ns_o = '1;
+    if (|valid_q) begin
+      wake_ns_o = now_i;
+    end else if (|some_q) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (some_q[p]) wake_ns_o = earlier(wake_ns_o, due_q[slot_of(p, rd_q[p])] - 1);
       end
     end
   end

@@ -34,7 +34,9 @@ module mem_return
   output logic [Ports-1:0] tx_has_data_o,
   input  logic [Ports-1:0] tx_ready_i,
   output rsp_hdr_t         tx_hdr_o     [Ports],
-  output data_t            tx_data_o    [Ports]
+  output data_t            tx_data_o    [Ports],
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t         wake_ns_o
 );
 
   localparam int unsigned PtrBits = $clog2(Depth);
@@ -83,6 +85,18 @@ module mem_return
           read_load[p] = read_ns <= now_i + 1 && read_ns <= write_ns;
           write_load[p] = write_ns <= now_i + 1 && write_ns < read_ns;
         end
+      end
+    end
+  end
+
+  always_comb begin
+    wake_ns_o = '1;
+    if (|{tx_valid_o, arrive_q}) begin
+      wake_ns_o = now_i;
+    end else if (|{read_some_q, write_some_q}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (read_some_q[p]) wake_ns_o = earlier(wake_ns_o, read_due_ns_q[at(p, read_rd_q[p])] - 1);
+        if (write_some_q[p]) wake_ns_o = earlier(wake_ns_o, write_due_ns_q[at(p, write_rd_q[p])] - 1);
       end
     end
   end

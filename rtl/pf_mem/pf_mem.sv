@@ -44,7 +44,9 @@ module pf_mem
   input  data_t            media_rd_data_i[Ports],
   output logic [Ports-1:0] media_wr_valid_o,
   output req_hdr_t         media_wr_hdr_o [Ports],
-  output wline_t           media_wr_line_o[Ports]
+  output wline_t           media_wr_line_o[Ports],
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t         wake_ns_o
 );
 
   // Bookings ahead of time stand for the queues of the memory controllers.
@@ -68,6 +70,7 @@ module pf_mem
   time_ns_t           hbm_done_ns[Ports];
   time_ns_t           ddr_done_ns[Ports];
   time_ns_t           fill_ns    [Ports];
+  time_ns_t           commit_wake_ns, return_wake_ns;
   time_ns_t           read_done_ns[Ports];  // of reads that start in this cycle
 
   always_comb begin
@@ -179,8 +182,18 @@ module pf_mem
     .ready_i      (write_room),
     .commit_o     (commit),
     .commit_hdr_o (media_wr_hdr_o),
-    .commit_line_o(media_wr_line_o)
+    .commit_line_o(media_wr_line_o),
+    .wake_ns_o    (commit_wake_ns)
   );
+
+  always_comb begin
+    wake_ns_o = earlier(commit_wake_ns, return_wake_ns);
+    if (|rx_valid_i) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (rx_valid_i[p]) wake_ns_o = earlier(wake_ns_o, rx_since_ns_i[p] + time_ns_t'(straps_i.port_ns));
+      end
+    end
+  end
 
   assign media_wr_valid_o = commit;
   assign media_rd_valid_o = grant & ~is_write;
@@ -214,7 +227,8 @@ module pf_mem
     .tx_has_data_o,
     .tx_ready_i,
     .tx_hdr_o,
-    .tx_data_o
+    .tx_data_o,
+    .wake_ns_o     (return_wake_ns)
   );
 
   initial begin

@@ -28,7 +28,9 @@ module nic_path_queues
   output logic [Modules-1:0] tx_has_data_o,
   input  logic [Modules-1:0] tx_ready_i,
   output req_hdr_t           tx_hdr_o [Modules],
-  output wline_t             tx_line_o[Modules]
+  output wline_t             tx_line_o[Modules],
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t           wake_ns_o
 );
 
   localparam int unsigned TagBits = $clog2(Tags);
@@ -68,6 +70,17 @@ module nic_path_queues
     if (|waiting) begin
       for (int unsigned m = 0; m < Modules; m++) begin
         if (waiting[m] && (!tx_valid_o[m] || tx_ready_i[m])) leave[m] = due_q[head_q[m]] <= now_i + 1;
+      end
+    end
+  end
+
+  always_comb begin
+    wake_ns_o = '1;
+    if (|tx_valid_o) begin
+      wake_ns_o = now_i;
+    end else if (|waiting) begin
+      for (int unsigned m = 0; m < Modules; m++) begin
+        if (waiting[m]) wake_ns_o = earlier(wake_ns_o, due_q[head_q[m]] - 1);
       end
     end
   end

@@ -49,7 +49,9 @@ module pf_nic
   input  data_t                       rx_data_i[Modules],
   /// Transactions whose address no decoder claims, since reset.
   output logic [31:0]                 nxm_count_o,
-  output logic [$clog2(Tags):0]       tags_used_o
+  output logic [$clog2(Tags):0]       tags_used_o,
+  /// Time of the next action of its own; all ones when empty.
+  output time_ns_t                    wake_ns_o
 );
 
   localparam int unsigned LocalDepth = 16;
@@ -71,6 +73,10 @@ module pf_nic
   logic [Modules-1:0] queue_room;
   logic      req_is_read;
   dev_load_e dev_load;
+  time_ns_t  queue_wake_ns;
+  time_ns_t  local_wake_ns[2];
+
+  assign wake_ns_o = |rx_valid_i ? now_i : earlier(queue_wake_ns, earlier(local_wake_ns[0], local_wake_ns[1]));
 
   nic_hdm_decode u_decode_rwd (
     .decoders_i,
@@ -142,7 +148,8 @@ module pf_nic
     .tx_has_data_o,
     .tx_ready_i,
     .tx_hdr_o,
-    .tx_line_o
+    .tx_line_o,
+    .wake_ns_o    (queue_wake_ns)
   );
 
   for (genvar i = 0; i < 2; i++) begin : gen_local
@@ -159,7 +166,8 @@ module pf_nic
       .room_o (local_room[i]),
       .valid_o(local_valid[i]),
       .data_o (local_out[i]),
-      .pop_i  (local_ready[i])
+      .pop_i  (local_ready[i]),
+      .wake_ns_o(local_wake_ns[i])
     );
   end
 

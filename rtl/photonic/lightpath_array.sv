@@ -43,7 +43,9 @@ module lightpath_array
   input  logic [Far-1:0][Near-1:0] rx_ready_i,
   output head_t                    rx_head_o    [Far][Near],
   output line_t                    rx_line_o    [Far][Near],
-  output time_ns_t                 rx_since_ns_o[Far][Near]  // arrival of the frame's last byte
+  output time_ns_t                 rx_since_ns_o[Far][Near],  // arrival of the frame's last byte
+  /// Time of the next action of its own; all ones when there is none. What waits at the far end is the receiver's business.
+  output time_ns_t                 wake_ns_o
 );
 
   localparam int unsigned Links = Near * Far;
@@ -117,6 +119,20 @@ module lightpath_array
           if (flying_q[i][j] && (!out_valid_q[i][j] || taken[i][j]))
             load[i][j] = due_ns_q[{l, place_t'(state_q[l].rd)}] <= now_i + 1;
           if (owed_q[i][j]) credit_back[i][j] = credit_due_ns_q[{l, place_t'(state_q[l].credit_rd)}] <= now_i;
+        end
+      end
+    end
+  end
+
+  always_comb begin
+    wake_ns_o = '1;
+    for (int unsigned i = 0; i < Near; i++) begin
+      if ((flying_q[i] | owed_q[i]) != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          automatic link_t l = link_t'(i * Far + j);
+          if (flying_q[i][j] && !out_valid_q[i][j])
+            wake_ns_o = earlier(wake_ns_o, due_ns_q[{l, place_t'(state_q[l].rd)}] - 1);
+          if (owed_q[i][j]) wake_ns_o = earlier(wake_ns_o, credit_due_ns_q[{l, place_t'(state_q[l].credit_rd)}]);
         end
       end
     end

@@ -51,8 +51,21 @@ module pf_appliance_top
   output wline_t                        media_wr_line_o[Modules][Hosts],
   // Status, by host
   output logic [31:0]                   nxm_count_o    [Hosts],
-  output logic [$clog2(NicTags):0]      tags_used_o    [Hosts]
+  output logic [$clog2(NicTags):0]      tags_used_o    [Hosts],
+  /// Nothing happens inside before this time unless something comes in; all ones when all is idle.
+  output time_ns_t                      wake_ns_o
 );
+
+  time_ns_t cxl_wake_ns[Hosts];
+  time_ns_t nic_wake_ns[Hosts];
+  time_ns_t mem_wake_ns[Modules];
+  time_ns_t request_wake_ns, response_wake_ns;
+
+  always_comb begin
+    wake_ns_o = earlier(request_wake_ns, response_wake_ns);
+    for (int unsigned h = 0; h < Hosts; h++) wake_ns_o = earlier(wake_ns_o, earlier(cxl_wake_ns[h], nic_wake_ns[h]));
+    for (int unsigned m = 0; m < Modules; m++) wake_ns_o = earlier(wake_ns_o, mem_wake_ns[m]);
+  end
 
   // NIC order
   logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready;
@@ -121,7 +134,8 @@ module pf_appliance_top
       .nic_drs_valid_i (nic_drs_valid),
       .nic_drs_ready_o (nic_drs_ready),
       .nic_drs_i       (nic_drs),
-      .nic_drs_data_i  (nic_drs_data)
+      .nic_drs_data_i  (nic_drs_data),
+      .wake_ns_o       (cxl_wake_ns[h])
     );
 
     pf_nic #(
@@ -160,7 +174,8 @@ module pf_appliance_top
       .rx_hdr_i     (rsp_rx_hdr[h]),
       .rx_data_i    (rsp_rx_data[h]),
       .nxm_count_o  (nxm_count_o[h]),
-      .tags_used_o  (tags_used_o[h])
+      .tags_used_o  (tags_used_o[h]),
+      .wake_ns_o    (nic_wake_ns[h])
     );
   end
 
@@ -189,7 +204,8 @@ module pf_appliance_top
     .rx_ready_i    (req_rx_ready),
     .rx_head_o     (req_rx_hdr),
     .rx_line_o     (req_rx_line),
-    .rx_since_ns_o (req_rx_since_ns)
+    .rx_since_ns_o (req_rx_since_ns),
+    .wake_ns_o     (request_wake_ns)
   );
 
   lightpath_array #(
@@ -217,7 +233,8 @@ module pf_appliance_top
     .rx_ready_i    (rsp_rx_ready),
     .rx_head_o     (rsp_rx_hdr),
     .rx_line_o     (rsp_rx_data),
-    .rx_since_ns_o (unused_rsp_rx_since_ns)
+    .rx_since_ns_o (unused_rsp_rx_since_ns),
+    .wake_ns_o     (response_wake_ns)
   );
 
   for (genvar m = 0; m < Modules; m++) begin : gen_module
@@ -251,7 +268,8 @@ module pf_appliance_top
       .media_rd_data_i (media_rd_data_i[m]),
       .media_wr_valid_o(media_wr_valid_o[m]),
       .media_wr_hdr_o  (media_wr_hdr_o[m]),
-      .media_wr_line_o (media_wr_line_o[m])
+      .media_wr_line_o (media_wr_line_o[m]),
+      .wake_ns_o       (mem_wake_ns[m])
     );
   end
 

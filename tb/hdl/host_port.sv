@@ -16,6 +16,8 @@ module host_port
   input  logic        fault_double_i,
   input  logic        fault_deaf_i,
   output logic        busy_o,
+  /// A message waits for the link, or the port counts cycles: the next one matters.
+  output logic        active_o,
   output logic [31:0] outstanding_o,
   /// Time of the latest completion, or of the first request after idling.
   output time_ns_t    progress_ns_o,
@@ -54,6 +56,7 @@ module host_port
   assign outstanding_o = outstanding_q;
   assign progress_ns_o = progress_ns_q;
   assign busy_o = outstanding_q != 0;
+  assign active_o = req_valid_q || rwd_valid_q || stall_permille != 0;
 
   assign stall = fault_deaf_i || (stall_permille != 0 && stall_state_q % 1000 < stall_permille);
   assign ndr_ready_o = !stall;

@@ -35,6 +35,8 @@ module tb_appliance
   hdm_decoder_t [Decoders-1:0] host_decoders[Hosts];
   logic [63:0] module_lines;
   time_ns_t now;
+  logic [Hosts-1:0] active;
+  time_ns_t wake_ns;
   logic [Hosts-1:0] busy, fault_double, fault_deaf;
   logic [Hosts-1:0][Modules-1:0] path_down;
   logic [31:0] outstanding[Hosts];
@@ -68,6 +70,7 @@ module tb_appliance
     .clk_i,
     .rst_ni,
     .busy_i(|busy),
+    .wake_ns_i(|active ? now : wake_ns),
     .now_o (now),
     .done_o,
     .state_o
@@ -106,6 +109,7 @@ module tb_appliance
       .fault_double_i(fault_double[h]),
       .fault_deaf_i  (fault_deaf[h]),
       .busy_o        (busy[h]),
+      .active_o      (active[h]),
       .outstanding_o (outstanding[h]),
       .progress_ns_o (progress_ns[h]),
       .req_valid_o   (req_valid[h]),
@@ -165,7 +169,8 @@ module tb_appliance
     .media_wr_hdr_o  (media_wr_hdr),
     .media_wr_line_o (media_wr_line),
     .nxm_count_o     (nxm_count),
-    .tags_used_o     (tags_used)
+    .tags_used_o     (tags_used),
+    .wake_ns_o       (wake_ns)
   );
 
   sparse_store #(

@@ -1,8 +1,9 @@
 // Simulated time, and when the run is over.
 //
-// Time moves by 1 ns a clock while anything is in flight. When nothing is, the hosts are asked in the middle of the cycle when
-// they next act, and time jumps there at the next edge: idle time costs nothing. Asking before the edge at which the host ports
-// take requests keeps the answer free of races.
+// Time moves by 1 ns a clock while the hardware is at work. When all that is in flight waits for its due time, the hosts are
+// asked in the middle of the cycle when they next act, and time jumps at the next edge to whichever comes first: waiting costs
+// nothing, and no cycle in which something happens is left out. Asking before the edge at which the host ports take requests
+// keeps the answer free of races. `+every_cycle=1` leaves no cycle out.
 
 module tb_timebase
   import pf_pkg::*;
@@ -12,6 +13,8 @@ module tb_timebase
   input  logic        rst_ni,
   /// A request or completion is under way anywhere.
   input  logic        busy_i,
+  /// The hardware does nothing of its own before this time.
+  input  time_ns_t    wake_ns_i,
   output time_ns_t    now_o,
   output logic        done_o,
   output logic [31:0] state_o
@@ -22,6 +25,7 @@ module tb_timebase
   time_ns_t    ended_ns_q;
   time_ns_t    wake_ns_q;
   logic        skip_q;
+  int          every_cycle;
   logic        done_q;
   logic [31:0] state_q;
 
@@ -31,8 +35,8 @@ module tb_timebase
 
   always_ff @(negedge clk_i) begin
     skip_q <= 1'b0;
-    if (rst_ni && !busy_i && state_q == 0) begin
-      automatic time_ns_t wake_ns = emu_next_wake(now_q);
+    if (rst_ni && wake_ns_i > now_q && state_q == 0 && every_cycle == 0) begin
+      automatic time_ns_t wake_ns = earlier(emu_next_wake(now_q), wake_ns_i);
       void'(emu_tick(now_q));
       skip_q <= wake_ns > now_q + 1 && wake_ns != '1;
       wake_ns_q <= wake_ns;
@@ -57,6 +61,8 @@ module tb_timebase
   initial begin
     drain_ns_max = 64'd100_000;
     void'($value$plusargs("drain_ns_max=%d", drain_ns_max));
+    every_cycle = 0;
+    void'($value$plusargs("every_cycle=%d", every_cycle));
   end
 
 endmodule

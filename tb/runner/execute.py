@@ -121,9 +121,9 @@ def simulate(
 
 
 def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
-    straps = spec.request().profile.straps(spec.modules)
+    plusargs = spec.request().profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
     environment = {RUN_DIR_VARIABLE: str(run_dir)}
-    return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=straps, environment=environment)
+    return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=plusargs, environment=environment)
 
 
 def _check_cocotb(results: Path) -> str | None:

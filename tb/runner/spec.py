@@ -34,6 +34,7 @@ class RunSpec(BaseModel):
     coherent: bool = False
     waves: bool = False
     log: bool = False
+    every_cycle: bool = False
     options: dict[str, str] = {}
 
     @property
@@ -58,7 +59,8 @@ class RunSpec(BaseModel):
         for key, value in self.options.items():
             words += ["--opt", f"{key}={value}"]
         words += ["--mutant", self.mutant] if self.mutant else []
-        words += [f"--{flag}" for flag in ("coherent", "waves", "log") if getattr(self, flag)]
+        flags = ("coherent", "waves", "log", "every_cycle")
+        words += [f"--{flag.replace('_', '-')}" for flag in flags if getattr(self, flag)]
         return shlex.join(words)
 
     def job(self) -> Job:

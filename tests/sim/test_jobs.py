@@ -105,6 +105,23 @@ def test_same_seed_same_run_other_seed_other_run() -> None:
     assert logs[0] == logs[1] != logs[2]
 
 
+def test_skipped_cycles_change_nothing() -> None:
+    """With and without the cycles in which nothing can happen: the same decisions, times and log."""
+    runs = []
+    logs = []
+    for every_cycle in (False, True):
+        spec = make_spec("kv_share", port="rtl", seed=5, log=True, every_cycle=every_cycle, options={"requests": "8"})
+        result = execute(spec)
+        assert result.passed, result.text()
+        runs.append(result.metrics)
+        logs.append((spec.run_dir / "events.log").read_bytes())
+    assert runs[0]["run"]["cycles"] < runs[1]["run"]["cycles"]
+    for key in ("digest", "now_ns", "steps"):
+        assert runs[0]["run"][key] == runs[1]["run"][key]
+    assert runs[0]["latency"] == runs[1]["latency"]
+    assert logs[0] == logs[1]
+
+
 @pytest.mark.parametrize("hosts", [2, 3, 4])
 def test_kv_share_evicts_as_the_oracle(hosts: int) -> None:
     """Functional port, so small a capacity that blocks are evicted: hits and evictions equal the oracle's."""
