@@ -25,6 +25,7 @@ from emu_support import (
 )
 
 HPA_BASE = 1 << 32
+STAGES, STAGE_NIC_TAG = 12, 2  # enum emu_dpi_stage
 NOWHERE = 2**64 - 1
 
 
@@ -32,7 +33,7 @@ class Options(ctypes.Structure):
     """`fake_rtl_options` of programs/fake_rtl.cpp."""
 
     _wide = ("seed", "shuffle_seed", "cycles_max", "hpa_base", "hpa_bytes", "poison_hpa")
-    _narrow = ("hosts", "modules", "delay_max", "flip_bit", "lose_probe", "swap_lines")
+    _narrow = ("hosts", "modules", "delay_max", "flip_bit", "lose_probe", "swap_lines", "late_issue")
     _fields_ = [
         *[(name, ctypes.c_uint64) for name in _wide],
         *[(name, ctypes.c_uint32) for name in _narrow],
@@ -227,11 +228,21 @@ def test_two_lines_in_one_place_are_a_fault(emu: Any, litmus: Any, hardware: Any
     assert "line 64" in report["faults"][0]["message"]
 
 
-def test_missing_probe_is_a_sum_error(emu: Any, litmus: Any, hardware: Any) -> None:
-    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"lose_probe": 1})
+@pytest.mark.parametrize("stage", [stage for stage in range(STAGES) if stage != STAGE_NIC_TAG])
+def test_missing_probe_is_a_sum_error(emu: Any, litmus: Any, hardware: Any, stage: int) -> None:
+    """Whichever boundary is not seen, the first and last included; without NIC_TAG nothing is bound to a host tag."""
+    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"lose_probe": stage + 1})
     assert report["state"] == DONE
     assert latency(emu)["sum_errors"] > 0
     assert "no time stamp" in latency(emu)["first_sum_error"]
+
+
+def test_stages_that_do_not_add_up_are_a_sum_error(emu: Any, litmus: Any, hardware: Any) -> None:
+    """The total runs from request to completion at the host port, whatever the probes say."""
+    report = pair(emu, hardware, [(0, litmus.pub_fl_fl, 0)], {"late_issue": 1})
+    assert report["state"] == DONE
+    assert latency(emu)["sum_errors"] > 0
+    assert "add up" in latency(emu)["first_sum_error"]
 
 
 def test_missing_hardware_never_ends_the_run(emu: Any, litmus: Any) -> None:

@@ -1,7 +1,8 @@
 /**
  * @file latency.cpp
  * Sums are checked for each transaction: every boundary was seen, none before the one that it follows, and the stages add
- * up to the time between the message's offer and its completion as the host port itself counted it.
+ * up to the total. The total does not come from the probes: it runs from the cycle after the host port fetched the request,
+ * in which it offers the message, to the completion.
  */
 #include "latency.hpp"
 
@@ -75,10 +76,10 @@ bool Latency::sums_up(const Request &request, uint64_t total) {
   return false;
 }
 
-void Latency::add(Request &request, uint64_t host_ns) {
-  if (request.stamp[EMU_STAGE_ISSUE] == kNever) return;  // a bench without probes
-  if (request.stamp[EMU_STAGE_HOST] == kNever) request.stamp[EMU_STAGE_HOST] = host_ns;
-  const uint64_t total = host_ns - request.stamp[EMU_STAGE_ISSUE];
+void Latency::add(const Request &request, uint64_t host_ns) {
+  const bool probed = std::any_of(request.stamp.begin(), request.stamp.end(), [](uint64_t at) { return at != kNever; });
+  if (!probed) return;  // a bench without probes
+  const uint64_t total = host_ns - (request.popped_at + 1);
   const bool read = is_read(request.kind);
   if (!sums_up(request, total)) return;
   const Class kind = request.kind == RequestKind::kDmaRead    ? kDmaRead

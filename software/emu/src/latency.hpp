@@ -29,8 +29,8 @@ class Histogram {
 
 class Latency {
  public:
-  /** A transaction has come back; `host_ns` is the time of its completion where the probe for it is missing. */
-  void add(Request &request, uint64_t host_ns);
+  /** A transaction has come back to the host port at `host_ns`. */
+  void add(const Request &request, uint64_t host_ns);
   void reset();
   std::string report() const;
 

@@ -46,8 +46,9 @@ struct fake_rtl_options {
   uint32_t hosts, modules;
   uint32_t delay_max;   ///< each stage takes 1..delay_max ns
   uint32_t flip_bit;    ///< 1: a bit of every write is wrong at the module
-  uint32_t lose_probe;  ///< 1: the media probe never fires
+  uint32_t lose_probe;  ///< the probe of stage lose_probe - 1 never fires
   uint32_t swap_lines;  ///< 1: every line lands at one place of its module
+  uint32_t late_issue;  ///< 1: the probe of the first stage fires a cycle late
 };
 
 extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_t *skipped) {
@@ -80,7 +81,7 @@ extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_
             t.dpa = o->swap_lines ? 0 : (line / 4 / o->modules * 4 + line % 4) * 64;
             // Delays follow from the transaction alone, so that the order of the pops cannot change them.
             Random own{o->seed ^ (t.hpa * 31 + t.tag * 7 + static_cast<uint64_t>(t.host) + now * 1000003)};
-            t.at[0] = now;
+            t.at[0] = now + 1;
             for (int stage = 1; stage < 12; ++stage) t.at[stage] = t.at[stage - 1] + 1 + own.below(o->delay_max);
             flight.push_back(t);
           }
@@ -99,8 +100,9 @@ extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_
             const bool host_tag = stage <= EMU_STAGE_NIC_TAG || stage == EMU_STAGE_HOST || unmapped;
             int aux = stage == EMU_STAGE_NIC_TAG ? static_cast<int>(t.ntag) : stage == EMU_STAGE_MOD_RX ? t.module : 0;
             if (stage == EMU_STAGE_NIC_RSP && unmapped) aux = 1;
-            if (!(o->lose_probe && stage == EMU_STAGE_MEDIA)) {
-              emu_probe(t.at[stage], stage, t.host, static_cast<int>(host_tag ? t.tag : t.ntag), aux);
+            if (o->lose_probe != static_cast<uint32_t>(stage) + 1) {
+              const uint64_t late = o->late_issue && stage == EMU_STAGE_ISSUE ? 1 : 0;
+              emu_probe(t.at[stage] + late, stage, t.host, static_cast<int>(host_tag ? t.tag : t.ntag), aux);
             }
             if (stage == EMU_STAGE_MEDIA_DONE && t.op == EMU_DPI_MEM_RD) {
               emu_store_read(t.module, t.dpa, t.host, static_cast<int>(t.ntag), t.data);
