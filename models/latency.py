@@ -75,14 +75,15 @@ def idle_ns(profile: Profile, kind: Kind) -> int:
     return sum(idle_stages_ns(profile, kind).values())
 
 
-def path_bound_gb_per_s(profile: Profile, kind: Kind) -> float:
-    """Payload that one lightpath can carry at most: of all bytes of its busier direction, 64 a line are payload."""
-    frame = profile.frame
-    request, response = (
-        (frame.read_request, frame.read_response) if kind == "read" else (frame.write_request, frame.write_response)
-    )
-    busier_bytes = max(request.canonical, response.canonical)
-    return float(Fraction(profile.path.rate.canonical, 16) * Fraction(LINE_BYTES, busier_bytes))
+def path_bound_gb_per_s(profile: Profile, read_share: float) -> float:
+    """Payload that one lightpath can carry at most, 64 B a line, when `read_share` (0..1) of its lines are reads.
+
+    A line costs request bytes on the way out and response bytes on the way back; the busier direction is the limit.
+    """
+    frame, reads = profile.frame, Fraction(read_share)
+    request = reads * frame.read_request.canonical + (1 - reads) * frame.write_request.canonical
+    response = reads * frame.read_response.canonical + (1 - reads) * frame.write_response.canonical
+    return float(Fraction(profile.path.rate.canonical, 16) * LINE_BYTES / max(request, response))
 
 
 def window_bound_gb_per_s(profile: Profile, kind: Kind, outstanding: int) -> float:

@@ -25,7 +25,7 @@ def spread(values_ns: npt.NDArray[Any]) -> dict[str, float]:
 
 
 def bandwidth_by_port(ports: Sequence[Mapping[str, int]], run_ns: int) -> list[dict[str, Any]]:
-    """Payload moved over each host-module path; the mean rate is over the whole run (1 byte/ns = 1 GB/s)."""
+    """Bytes moved over each host-module path; the mean rate is over the whole run (1 byte/ns = 1 GB/s)."""
     return [
         {
             "host": port["host"],
@@ -76,13 +76,23 @@ def render(metrics: Mapping[str, Any]) -> str:
                 title = f"{kind}s at the host port, ns (measured on the RTL, {figures['count']:,} lines)"
                 console.print(_spread_table(title, "stage", _latency_rows(figures)))
         if "ports" in metrics:
-            table = Table("host", "module", "read bytes", "GB/s", "write bytes", "GB/s", title="payload by path")
+            table = Table(
+                "host",
+                "module",
+                "read bytes",
+                "GB/s",
+                "write bytes",
+                "GB/s",
+                title="bytes by path: payload, index and polling",
+            )
             for p in metrics["ports"]:
                 cells = (p["read_bytes"], p["read_gb_s"], p["write_bytes"], p["write_gb_s"])
                 table.add_row(str(p["host"]), str(p["module"]), *(f"{cell:,}" for cell in cells))
             console.print(table)
-        line = f"simulated time {run['now_ns'] or 0:,} ns"
         if "cycles_per_s" in run:
-            line += f"; {run['cycles']:,} cycles clocked, {run['cycles_per_s']:,} cycles/s"
+            line = f"simulated time {run['now_ns']:,} ns; {run['cycles']:,} cycles clocked"
+            line += f", {run['cycles_per_s']:,} a second"
+        else:
+            line = f"{run['steps']:,} scheduler steps"
         console.print(line)
     return capture.get()

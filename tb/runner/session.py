@@ -71,7 +71,10 @@ class Session:
         if cycles is not None:
             run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
         self.job.check_state(self.ctx, self.ctx.machine.state())
-        return {"run": run} | self.job.finish(self.ctx)
+        metrics: dict[str, Any] = {"run": run}
+        if cycles is not None:
+            metrics["latency"] = _latency_that_adds_up(self.ctx.machine)
+        return metrics | self.job.finish(self.ctx)
 
     def attempt(self, error: BaseException | None, metrics: dict[str, Any] | None = None) -> Outcome:
         """The outcome that an error, or none, stands for."""
@@ -102,6 +105,19 @@ class Session:
         write_atomic(self.run_dir / OUTCOME_FILE, outcome.model_dump_json(indent=1) + "\n")
         if self._ctx is not None:
             self._ctx.machine.close()
+
+
+def _latency_that_adds_up(machine: Machine) -> dict[str, Any]:
+    """Latencies of an RTL run. Raises CheckFailed unless the stages of every transaction add up to its time."""
+    latency = machine.latency_report()
+    if latency["sum_errors"] or not latency["sums_checked"]:
+        raise CheckFailed(
+            f"the stages of a transaction do not add up to its time: {latency['first_sum_error'] or 'none was seen'}",
+            component="probes",
+            expected="every transaction adds up",
+            actual=f"{latency['sum_errors']} of {latency['sums_checked']} do not",
+        )
+    return latency
 
 
 def main() -> int:

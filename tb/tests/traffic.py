@@ -1,7 +1,8 @@
 """Job traffic: request generators on every host, for bandwidth by port and the speed of the simulation under load.
 
 Each host keeps `outstanding` lines in flight over a footprint that is interleaved over all modules. Data follows from
-the address and is checked when it comes back; bandwidth is counted by the hardware's probes after a warm-up.
+the address and is checked when it comes back. Bandwidth is counted by the hardware's probes from the first completion
+on; the first touch of every line, which misses in HBM, is part of it, so move each line many times for the warm rate.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, regis
 from prismem.tb.kv_report import LINE_BYTES
 
 POOL_UNIT = 2 << 20
+RATE_TOLERANCE = 0.01  # completions bunch up at the end of a run
 
 
 class TrafficOptions(JobOptions):
@@ -74,28 +76,26 @@ class TrafficJob(Job):
             )
 
     def finish(self, ctx: Context) -> dict[str, Any]:
-        """Payload rate of every path between its first and last completion, against the bound of the frame format."""
+        """Payload rate of every path between first and last completion, against the bound of frames in its own mix."""
         latency = ctx.machine.latency_report()
         paths = []
         for port in latency["ports"]:
             lines, span_ns = port["read_lines"] + port["write_lines"], port["last_ns"] - port["first_ns"]
-            rate = lines * LINE_BYTES / span_ns if span_ns else 0.0
-            paths.append({"host": port["host"], "module": port["module"], "lines": lines, "gb_s": round(rate, 3)})
+            # The first completion opens the span, so it does not count.
+            rate = (lines - 1) * LINE_BYTES / span_ns if span_ns else 0.0
+            bound = path_bound_gb_per_s(ctx.profile, port["read_lines"] / lines)
+            name = {"host": port["host"], "module": port["module"]}
+            paths.append(name | {"lines": lines, "gb_s": round(rate, 3), "bound_gb_s": round(bound, 3)})
+            if rate > bound * (1 + RATE_TOLERANCE):
+                raise CheckFailed(f"path {name} is faster than its frames allow", expected=bound, actual=rate)
         if not paths:
             raise CheckFailed("no line was moved", expected="at least one", actual=0)
-        if latency["sum_errors"]:
-            raise CheckFailed("stages do not add up", expected=0, actual=latency["sum_errors"])
-        bound = path_bound_gb_per_s(ctx.profile, "read") + path_bound_gb_per_s(ctx.profile, "write")
-        for path in paths:
-            if path["gb_s"] > bound:
-                raise CheckFailed(
-                    "a path is faster than its frames allow", expected=f"{bound:.2f}", actual=path["gb_s"]
-                )
-        return {"paths": paths, "latency": latency}
+        return {"paths": paths}
 
     def report(self, metrics: Mapping[str, Any]) -> str:
         """A line a path."""
         return "\n".join(
-            f"host {p['host']} -> module {p['module']}: {p['lines']:,} lines, {p['gb_s']:.2f} GB/s"
+            f"host {p['host']} -> module {p['module']}: {p['lines']:,} lines, "
+            f"{p['gb_s']:.2f} of {p['bound_gb_s']:.2f} GB/s"
             for p in metrics["paths"]
         )

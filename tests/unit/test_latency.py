@@ -50,9 +50,11 @@ def test_every_knob_moves_what_it_should(override: str, read_ns: int, write_ns: 
 def test_bandwidth_bounds_of_a_lightpath() -> None:
     """28.125 x 64/70 = 25.71 GB/s of reads (the paper prints 25.6) and 28.125 x 64/78 = 23.08 GB/s of single writes."""
     pfma = profile.load("pfma")
-    assert latency.path_bound_gb_per_s(pfma, "read") == pytest.approx(28.125 * 64 / 70)
-    assert latency.path_bound_gb_per_s(pfma, "read") >= 25.6
-    assert latency.path_bound_gb_per_s(pfma, "write") == pytest.approx(28.125 * 64 / 78)
+    assert latency.path_bound_gb_per_s(pfma, 1.0) == pytest.approx(28.125 * 64 / 70)
+    assert latency.path_bound_gb_per_s(pfma, 1.0) >= 25.6
+    assert latency.path_bound_gb_per_s(pfma, 0.0) == pytest.approx(28.125 * 64 / 78)
+    # Half and half: (14 + 78) / 2 = 46 B out, (70 + 8) / 2 = 39 B back a line.
+    assert latency.path_bound_gb_per_s(pfma, 0.5) == pytest.approx(28.125 * 64 / 46)
 
 
 def test_lines_in_flight_bound_bandwidth() -> None:
