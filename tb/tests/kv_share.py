@@ -40,9 +40,11 @@ class KvOptions(JobOptions):
 
 
 GENERATED_REQUESTS = 24
-# A run that needs more hooked accesses and polls than this is stuck; good runs need about 300 a block.
-STEPS_START = 10_000_000
-STEPS_PER_BLOCK = 20_000
+# A run that needs more hooked accesses and polls than this is stuck: good runs need 250 to 700 a block, and polls of about
+# 100 ns while a block is computed. On the RTL each poll is a round trip, so the allowance is smaller there.
+STEPS_START = {"functional": 2_000_000, "rtl": 200_000}
+STEPS_PER_BLOCK = {"functional": 10_000, "rtl": 3_000}
+POLL_NS = 100
 
 
 def load_trace(options: KvOptions, seed: int) -> list[tuple[int, ...]]:
@@ -96,9 +98,9 @@ class KvShare(Job):
     def machine_config(self, request: Request) -> MachineConfig:
         """A pool that holds index and payload."""
         blocks = sum(map(len, load_trace(request.options, request.seed)))
-        return request.machine_config(
-            pool_bytes=self._format(request).pool_bytes, step_limit=STEPS_START + STEPS_PER_BLOCK * blocks
-        )
+        polls = request.hosts * request.options.compute_ns // POLL_NS
+        limit = STEPS_START[request.port] + (STEPS_PER_BLOCK[request.port] + polls) * blocks
+        return request.machine_config(pool_bytes=self._format(request).pool_bytes, step_limit=limit)
 
     def _format(self, request: Request) -> FormatOptions:
         options: KvOptions = request.options
