@@ -40,8 +40,8 @@ class KvOptions(JobOptions):
 
 
 GENERATED_REQUESTS = 24
-# A run that needs more hooked accesses and polls than this is stuck: good runs need 250 to 700 a block, and polls of about
-# 100 ns while a block is computed. On the RTL each poll is a round trip, so the allowance is smaller there.
+# A run that needs more hooked accesses and polls than this is stuck: good runs need 250 to 700 a block, and one poll in
+# about 100 ns while a block is computed. On the RTL each poll is a round trip, so the allowance is smaller there.
 STEPS_START = {"functional": 2_000_000, "rtl": 200_000}
 STEPS_PER_BLOCK = {"functional": 10_000, "rtl": 3_000}
 POLL_NS = 100
