@@ -1,4 +1,4 @@
-"""The library's C tests, the same sources that run native in several processes, on emulated hosts in front of the RTL."""
+"""The C tests of the library in front of the RTL: the same sources that run native in several processes."""
 
 import re
 
