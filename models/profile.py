@@ -7,11 +7,12 @@ time 0 (`straps`), and the input of the latency and bandwidth models. Every numb
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
 from prismem.errors import MisuseError, ProfileError
+from prismem.models import profile_problems
 from prismem.models.quantity import Count, Length, Quantity, Rate, Size, Time
 from prismem.paths import PROFILES, relative
 
@@ -24,7 +25,9 @@ MIB = 1 << 20
 def _within(low: int, high: int) -> AfterValidator:
     def check(quantity: Quantity) -> Quantity:
         if not low <= quantity.canonical <= high:
-            limits = f"{low}..{high} {quantity.CANONICAL}".removesuffix(" 1")
+            first, last = quantity.in_my_unit(low), quantity.in_my_unit(high)
+            number, _, unit = first.partition(" ")
+            limits = f"{number}..{last}" if unit == last.partition(" ")[2] else f"{first}..{last}"
             raise ValueError(f"{quantity} is outside {limits}; choose a value inside")
         return quantity
 
@@ -34,7 +37,7 @@ def _within(low: int, high: int) -> AfterValidator:
 def _one_of(choices: tuple[int, ...]) -> AfterValidator:
     def check(quantity: Quantity) -> Quantity:
         if quantity.canonical not in choices:
-            raise ValueError(f"{quantity} is not possible; use one of {', '.join(map(str, choices))}")
+            raise ValueError(f"{quantity} is not possible; use one of {', '.join(map(quantity.in_my_unit, choices))}")
         return quantity
 
     return AfterValidator(check)
@@ -193,13 +196,17 @@ class Profile(Section):
             if not 1 <= value <= quantity.canonical:
                 raise MisuseError(
                     f"{field}: {value} is outside 1..{quantity.canonical}, what profile '{self.name}' has; "
-                    "choose fewer or another profile"
+                    f"choose 1..{quantity.canonical}{' or another profile' if value > 0 else ''}"
                 )
-        if modules // self.hdm_ways(modules) > DECODERS_MAX:
+        if not self._mappable(modules):
+            possible = [count for count in range(1, self.rack.modules.canonical + 1) if self._mappable(count)]
             raise MisuseError(
                 f"MODULES: {modules} needs more than {DECODERS_MAX} HDM decoders at {self.hdm_ways(modules)} ways; "
-                f"use one of {', '.join(map(str, WAYS))}"
+                f"use one of {', '.join(map(str, possible))}"
             )
+
+    def _mappable(self, modules: int) -> bool:
+        return modules // self.hdm_ways(modules) <= DECODERS_MAX
 
     def hdm_ways(self, modules: int) -> int:
         """Interleave of a machine with `modules` modules: the widest up to the profile's that all decoders can have."""
@@ -276,59 +283,33 @@ def names() -> list[str]:
 def load(name_or_path: str, overrides: Iterable[str] = ()) -> Profile:
     """The profile of that name (or at that path, when it ends in .toml) with `key=value unit` overrides applied.
 
-    Raises ProfileError that names the file, the key, the value and the cure.
+    Raises ProfileError that names the file or the override, the key, the value and the cure.
     """
-    path = Path(name_or_path) if name_or_path.endswith(".toml") else PROFILES / f"{name_or_path}.toml"
+    is_path = name_or_path.endswith(".toml")
+    path = Path(name_or_path) if is_path else PROFILES / f"{name_or_path}.toml"
     label = relative(path)
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ProfileError(f"PROFILE: '{name_or_path}' is unknown; the profiles are {', '.join(names())}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ProfileError(f"{label}: not TOML: {error}; mend the file") from None
-    for override in overrides:
-        _apply(raw, override)
+        problem = "no such file" if is_path else "is unknown"
+        raise ProfileError(f"PROFILE: '{name_or_path}': {problem}; the profiles are {', '.join(names())}") from None
+    except OSError as error:
+        raise ProfileError(f"PROFILE: '{name_or_path}': {error.strerror}; give a profile's name or file") from None
+    except (ValueError, RecursionError) as error:  # broken TOML, not UTF-8, numbers and nesting without end
+        raise ProfileError(f"{label}: not TOML: {str(error).splitlines()[0]}; mend the file") from None
+    try:
+        profile = Profile.model_validate(raw)
+    except ValidationError as error:
+        raise ProfileError(f"{label}: {profile_problems.first_problem(Profile, error)}") from None
+    sets = list(overrides)
+    if not sets:
+        return profile
+    for override in sets:
+        profile_problems.apply_override(raw, override)
     try:
         return Profile.model_validate(raw)
     except ValidationError as error:
-        raise ProfileError(f"{label}: {_first_problem(raw, error)}") from None
-
-
-def _apply(raw: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    section, _, field = key.strip().partition(".")
-    if not equals or not field:
-        raise ProfileError(f"--set {override}: not of the form section.key=value; for example path.fibre_length='15 m'")
-    table = raw.get(section)
-    if not isinstance(table, dict) or field not in table:
-        known = sorted(f"{s}.{k}" for s, t in raw.items() if isinstance(t, dict) for k in t)
-        raise ProfileError(f"--set {override}: unknown key '{key}'; the keys are {', '.join(known)}")
-    try:
-        table[field] = Quantity.parse(text)
-    except ValueError:
-        raise ProfileError(f"--set {override}: '{text}' is not a number with a unit; for example '15 m'") from None
-
-
-def _first_problem(raw: dict[str, Any], error: ValidationError) -> str:
-    """One line for the first problem: key, value, cure."""
-    first = error.errors(include_url=False)[0]
-    # Keys that are plain names of the file; pydantic adds the branch of a union ("int") that is of no use to a reader.
-    loc = [str(part) for part in first["loc"] if part not in ("int", "float")]
-    key = ".".join(loc) or "profile"
-    match first["type"]:
-        case "extra_forbidden":
-            where = raw
-            for part in loc[:-1]:
-                where = where[part]
-            model: type[BaseModel] = Profile
-            for part in loc[:-1]:
-                annotation = model.model_fields[part].annotation
-                assert isinstance(annotation, type)
-                model = annotation
-            return f"{key}: unknown key; the keys here are {', '.join(model.model_fields)}"
-        case "missing":
-            return f'{key}: missing; add it, for example {{ value = 1, unit = "ns", source = "..." }}'
-        case "value_error":
-            return f"{key}: {first['ctx']['error']}"
-        case _:
-            return f"{key}: {first['input']!r}: {first['msg'].lower()}; write {{ value, unit, source }}"
+        # The file alone is right, so an override is wrong: the one of that key, or all when keys do not fit together.
+        problem = profile_problems.first_problem(Profile, error)
+        guilty = [text for text in sets if problem.startswith(text.partition("=")[0].strip())] or sets
+        raise ProfileError(f"{' '.join(f'--set {text}' for text in guilty)}: {problem}") from None

@@ -6,11 +6,16 @@ rounded, because a rounded rate or delay would make the measured system another 
 """
 
 from fractions import Fraction
+from math import isfinite
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 NS_PER_METRE = 5  # light in fibre, refractive index about 1.5
+
+
+def _number(value: Fraction) -> str:
+    return str(value.numerator if value.denominator == 1 else float(value))
 
 
 class Quantity(BaseModel):
@@ -28,6 +33,11 @@ class Quantity(BaseModel):
 
     @model_validator(mode="after")
     def _exact(self) -> Self:
+        if not isfinite(self.value):
+            raise ValueError(f"{self.value} is not a finite number; write one, for example 1")
+        if self.unit == "1" and self.unit not in self.UNITS:
+            example = f"{self.value} {next(iter(self.UNITS))}"
+            raise ValueError(f"{self.value}: unit missing; use {' or '.join(self.UNITS)}, for example '{example}'")
         if self.unit not in self.UNITS:
             raise ValueError(f"'{self.unit}' is not a unit of a {self.DIMENSION}; use {' or '.join(self.UNITS)}")
         if self._fraction() < 0:
@@ -45,6 +55,10 @@ class Quantity(BaseModel):
     def canonical(self) -> int:
         """The exact value in canonical units."""
         return int(self._fraction())
+
+    def in_my_unit(self, canonical: int) -> str:
+        """Text of another quantity of this dimension, in the unit of this one."""
+        return f"{_number(Fraction(canonical) / self.UNITS[self.unit])} {self.unit}".removesuffix(" 1")
 
     def __str__(self) -> str:
         return f"{self.value} {self.unit}" if self.unit != "1" else f"{self.value}"
@@ -91,6 +105,12 @@ class Size(Quantity):
     DIMENSION = "size"
     UNITS: ClassVar = {name: Fraction(1 << (10 * i)) for i, name in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))}
     CANONICAL = "B"
+
+    def in_my_unit(self, canonical: int) -> str:
+        """Sizes are shown in the largest unit that they are whole numbers of."""
+        whole = [unit for unit, factor in self.UNITS.items() if canonical and canonical % factor == 0]
+        unit = whole[-1] if whole else "B"
+        return f"{_number(Fraction(canonical) / self.UNITS[unit])} {unit}"
 
 
 class Count(Quantity):

@@ -3,8 +3,8 @@
     {"timestamp": 27, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, 2]}
 
 `timestamp` in ms, lengths in tokens, `hash_ids` names the blocks of the prompt from its start (512 tokens each in
-Mooncake's traces): equal ids mean equal content and equal prefix. `read` takes such a file; `generate` makes one of our
-own.
+Mooncake's traces): equal ids mean equal content and equal prefix. `read` takes such a file and holds it to that;
+`generate` makes one of our own.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from prismem.errors import TraceError
+from prismem.paths import relative
 
 BLOCK_TOKENS = 512
 _HASH_ID_MAX = (1 << 64) - 1
@@ -33,21 +34,39 @@ class Request:
 
 def read(path: str | Path, limit: int | None = None) -> list[Request]:
     """The first `limit` requests of a trace, all without a limit. Raises TraceError that names file, line and field."""
+    name = relative(Path(path))
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise TraceError(f"TRACE: {path}: {error.strerror}; give the path of a JSONL file") from None
+        raise TraceError(f"TRACE: {name}: {error.strerror}; give the path of a JSONL file") from None
     except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: not UTF-8 text: {error.reason}; give a JSONL file") from None
+        raise TraceError(f"{name}: not UTF-8 text: {error.reason}; give a JSONL file") from None
     requests: list[Request] = []
+    parents: dict[int, tuple[int | None, int]] = {}
     for number, line in enumerate(lines, start=1):
         if limit is not None and len(requests) >= limit:
             break
         if line.strip():
-            requests.append(_parse(line, f"{path}:{number}"))
+            request = _parse(line, f"{name}:{number}")
+            _check_prefixes(request.hash_ids, parents, name, number)
+            requests.append(request)
     if not requests:
-        raise TraceError(f"{path}: empty: a trace has at least one request a line; give another file")
+        raise TraceError(f"{name}: empty: a trace has at least one request a line; give another file")
     return requests
+
+
+def _check_prefixes(ids: tuple[int, ...], parents: dict[int, tuple[int | None, int]], name: str, number: int) -> None:
+    """An id has one parent in the whole trace and stands once in a request; `parents` remembers, with the line."""
+    parent: int | None = None
+    for index, block in enumerate(ids):
+        first, line = parents.setdefault(block, (parent, number))
+        if first != parent:  # so it is too when an id comes again in its request
+            here, there = ("the start" if p is None else f"{p}" for p in (parent, first))
+            raise TraceError(
+                f"{name}:{number}: hash_ids[{index}]: {block} follows {here} here and {there} in line {line}; equal "
+                "ids mean equal content behind an equal prefix: give blocks that differ in either other ids"
+            )
+        parent = block
 
 
 def write(path: Path, requests: list[Request]) -> None:
@@ -60,6 +79,10 @@ def _parse(line: str, where: str) -> Request:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise TraceError(f"{where}: broken JSON at column {error.colno}: {error.msg}; mend or drop the line") from None
+    except ValueError:  # Python's own limit on the digits of a number
+        raise TraceError(f"{where}: a number has thousands of digits; block ids are 64-bit numbers: mend it") from None
+    except RecursionError:
+        raise TraceError(f"{where}: nested too deeply; a request is a flat object: mend or drop the line") from None
     if not isinstance(record, dict):
         raise TraceError(f"{where}: not an object but {_kind(record)}; write {{...}} with the four fields")
     timestamp, input_length, output_length = (
@@ -70,8 +93,9 @@ def _parse(line: str, where: str) -> Request:
         raise TraceError(f"{where}: hash_ids: {ids!r:.60} is not a list of at least one block id; write e.g. [0, 1]")
     for index, value in enumerate(ids):
         if type(value) is not int or not 0 <= value <= _HASH_ID_MAX:
+            kind = f"outside 0..{_HASH_ID_MAX}" if type(value) is int else _kind(value)
             raise TraceError(
-                f"{where}: hash_ids[{index}]: {value!r:.60} is {_kind(value)}, not a 64-bit block number; "
+                f"{where}: hash_ids[{index}]: {value!r:.60} is {kind}, not a 64-bit block number; "
                 "other types of hash are unknown here: number the blocks"
             )
     return Request(timestamp, input_length, output_length, tuple(ids))
@@ -85,7 +109,9 @@ def _field(record: dict[str, Any], key: str, where: str) -> Any:
 
 def _whole(record: dict[str, Any], key: str, where: str) -> int:
     value = _field(record, key, where)
-    if type(value) is not int or value < 0:
+    if type(value) is int and value < 0:
+        raise TraceError(f"{where}: {key}: {value!r:.60} is negative; write a whole number of 0 or more")
+    if type(value) is not int:
         raise TraceError(f"{where}: {key}: {value!r:.60} is {_kind(value)}, not a whole number of 0 or more; mend it")
     return value
 

@@ -1,5 +1,6 @@
 """Where things lie in the checkout. The only module that knows the layout; everything generated goes below build/."""
 
+import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +13,17 @@ BUILD = ROOT / "build"
 BUILD_RUN = BUILD / "run"
 BUILD_SW = BUILD / "sw"
 BUILD_VERILATOR = BUILD / "verilator"
+
+
+# Public request traces; they are no part of the checkout.
+TRACES = Path(os.environ.get("PRISMEM_TRACES", ROOT.parent / "shared" / "data"))
+MOONCAKE_TRACE = next(
+    (path for path in sorted(TRACES.glob("*conversation_trace.jsonl"))), TRACES / "conversation_trace.jsonl"
+)
+MOONCAKE_SOURCE = (
+    "the conversation trace is not there: take FAST25-release/traces/conversation_trace.jsonl from the repository "
+    "kvcache-ai/Mooncake (Apache-2.0) and put it into ../shared/data, or name its folder by PRISMEM_TRACES"
+)
 
 
 def software_library(name: str) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prismem.models import latency, profile
-from prismem.paths import ROOT
+from prismem.paths import MOONCAKE_SOURCE, MOONCAKE_TRACE, ROOT
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.result import Result
 from prismem.tb.runner.spec import make_spec
@@ -138,26 +138,16 @@ def test_kv_share_on_the_rtl_for_many(hosts: int, seed: int) -> None:
     assert good("kv_share", port="rtl", hosts=hosts, seed=seed).metrics["kv"]["wrong_bytes"] == 0
 
 
-# Published trace, not part of the checkout; see tests/unit/test_lru.py.
-MOONCAKE = ROOT.parent / "shared" / "data" / "mooncake_conversation_trace.jsonl"
-TRACES = [MOONCAKE] if MOONCAKE.exists() else []
-
-
 @pytest.mark.regress
-@pytest.mark.parametrize("path", TRACES)
-@pytest.mark.parametrize(("capacity", "percent"), [(0, 36.64), (10_000, 21.16)])
-def test_whole_mooncake_trace_on_the_functional_port(path: Path, capacity: int, percent: float) -> None:
-    options = {"trace": str(path), "capacity": str(capacity), "tokens_per_block": "2"}
-    kv = good("kv_share", port="functional", options=options).metrics["kv"]
-    assert kv["requests"] == 12_031
-    assert round(kv["hit_rate_percent"], 2) == percent
-
-
-@pytest.mark.regress
-@pytest.mark.parametrize("path", TRACES)
-def test_first_requests_of_the_mooncake_trace_on_the_rtl(path: Path) -> None:
-    options = {"trace": str(path), "requests": "100", "tokens_per_block": "2"}
-    assert good("kv_share", port="rtl", options=options).metrics["kv"]["wrong_bytes"] == 0
+@pytest.mark.skipif(not MOONCAKE_TRACE.exists(), reason=MOONCAKE_SOURCE)
+def test_mooncake_trace_on_both_ports() -> None:
+    """The whole trace on the functional port, with and without eviction; its first requests on the RTL."""
+    options = {"trace": str(MOONCAKE_TRACE), "tokens_per_block": "2"}
+    for capacity, percent in ((0, 36.64), (10_000, 21.16)):
+        kv = good("kv_share", port="functional", options=options | {"capacity": str(capacity)}).metrics["kv"]
+        assert kv["requests"] == 12_031
+        assert round(kv["hit_rate_percent"], 2) == percent
+    assert good("kv_share", port="rtl", options=options | {"requests": "100"}).metrics["kv"]["wrong_bytes"] == 0
 
 
 def test_waves_leave_a_wave_file() -> None:

@@ -53,8 +53,18 @@ def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
         ('unit = "m", ', "", ["path.fibre_length.unit", "missing"]),
         ("value = 28.125", "value = 28.1", ["path.rate", "28.1 GB/s", "0.0625 GB/s"]),
         ("value = 28.125", "value = -1", ["path.rate", "negative"]),
-        ("value = 28.125", 'value = "fast"', ["path.rate", "'fast'"]),
-        ("value = 128, unit", "value = true, unit", ["cxl.rate", "True"]),
+        ("value = 28.125", 'value = "4"', ["path.rate.value", "'4' is a text, write a number"]),
+        ("value = 28.125", "value = nan", ["path.rate", "nan is not a finite number"]),
+        ("value = 28.125", "value = " + "9" * 5000, ["not TOML", "digits"]),
+        ("value = 28.125", "value = 0", ["path.rate", "1..4095.9375 GB/s"]),
+        ("value = 28.125", "value = " + "[" * 5000, ["not TOML"]),
+        ('name = "pfma"', "", ["name: missing", 'name = "..."']),
+        ('name = "pfma"', "name = 5", ["name: 5 is a number, write a text in quotes"]),
+        ("[nic]", "nic = 5\n[nick]", ["cxl.nic", "unknown key"]),
+        ("decode_time = {", "decode_time = 5 # {", ["nic.decode_time: 5 is a number, write { value"]),
+        ('unit = "m", ', 'unit = "m", colour = 1, ', ["path.fibre_length.colour: unknown key", "value, unit, source"]),
+        ("granularity = { value = 256", "granularity = { value = 300", ["hdm.granularity", "256 B, 512 B, 1 KiB"]),
+        ("value = 128, unit", "value = true, unit", ["cxl.rate", "True is a truth value, write a number"]),
         ("fibre_length", "fiber_length", ["path", "fib"]),
         ("[nic]", "[nic]\nspeed = 1", ["nic.speed", "unknown key", "decode_time"]),
         ("[nic]", "[nick]", ["nic"]),
@@ -94,6 +104,14 @@ def test_override_changes_one_number() -> None:
     ("override", "word"),
     [
         ("path.length=1 m", "unknown key"),
+        ("path.fibre_length=15", "path.fibre_length=15: .*unit missing; use m or cm, for example '15 m'"),
+        ("path.fibre_length=10001 m", r"outside 0\.\.10000 m"),
+        ("path.rate=0 Gb/s", r"outside 8\.\.32767\.5 Gb/s"),
+        ("path.phy_time=0.07 ms", "use ns or us"),
+        ("hbm.cas_time=100 us", r"outside 0\.001\.\.65\.535 us"),
+        ("path.rate=nan GB/s", "not a finite number"),
+        ("hdm.window=1 KiB", r"outside 2 MiB\.\.2 TiB"),
+        ("module.capacity=1 TiB", "hdm.window: 2 TiB is more than"),
         ("path", "section.key=value"),
         ("path.fibre_length=long", "number with a unit"),
         ("path.fibre_length=1 ns", "use m or cm"),
@@ -102,13 +120,38 @@ def test_override_changes_one_number() -> None:
     ],
 )
 def test_wrong_overrides(override: str, word: str) -> None:
-    with pytest.raises(ProfileError, match=word):
+    """The message names the override, not the file."""
+    with pytest.raises(ProfileError, match=word) as caught:
         profiles.load("pfma", [override])
+    assert str(caught.value).startswith(f"--set {override}: ")
+
+
+def test_overrides_may_need_each_other() -> None:
+    """Less capacity needs a smaller window, whichever is named first."""
+    sets = ["hdm.window=1 TiB", "module.capacity=1 TiB"]
+    assert profiles.load("pfma", sets) == profiles.load("pfma", reversed(sets))
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    """Nothing, a directory, and a binary, each named .toml."""
+    (tmp_path / "dir.toml").mkdir()
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    for name, word in (("nope", "no such file"), ("dir", "directory"), ("binary", "not TOML")):
+        with pytest.raises(ProfileError, match=word):
+            profiles.load(str(tmp_path / f"{name}.toml"))
+    with pytest.raises(ProfileError, match="'' *is unknown|'': is unknown"):
+        profiles.load("")
 
 
 @pytest.mark.parametrize(
     ("hosts", "modules", "word"),
-    [(0, 1, "HOSTS: 0"), (17, 1, "HOSTS: 17"), (1, 17, "MODULES: 17"), (1, 7, "MODULES: 7")],
+    [
+        (0, 1, "HOSTS: 0 .*choose 1..16$"),
+        (-3, 1, "HOSTS: -3 .*choose 1..16$"),
+        (17, 1, "HOSTS: 17 .*choose 1..16 or another profile"),
+        (1, 17, "MODULES: 17"),
+        (1, 5, "MODULES: 5 .*use one of 1, 2, 3, 4, 6, 8, 12, 16$"),
+    ],
 )
 def test_impossible_sizes(hosts: int, modules: int, word: str) -> None:
     """HOSTS=0, more than the profile has, and a number of modules that four decoders cannot map."""
