@@ -21,6 +21,16 @@ int pmi_alloc_is_live(pm_pool *pool, uint64_t offset) {
   return ((pmi_load(live) & ~pmi_load(freed)) >> block % 64) & 1u;
 }
 
+/* Blocks that their owner has not collected yet; their live bits are still set. Under the lock. */
+static uint64_t count_freed(pm_pool *pool, uint32_t chunk, uint64_t word) {
+  const uint64_t *freed = pmi_freed_of(pool, chunk);
+  const uint32_t words = pmi_words_in_bitmap(pool, pmi_class_of(word));
+  uint64_t blocks = 0;
+  pmi_hold_read_range(pool, &pool->alloc, freed, words * sizeof *freed);
+  for (uint32_t w = 0; w < words; ++w) blocks += (uint64_t)__builtin_popcountll(pmi_load(&freed[w]));
+  return blocks;
+}
+
 int pm_alloc_stat(pm_pool *pool, pm_alloc_info *out) {
   int rc = pmi_usable(pool);
   if (rc < 0) return rc;
@@ -40,7 +50,7 @@ int pm_alloc_stat(pm_pool *pool, pm_alloc_info *out) {
       const int own = pmi_owner_of(word) == pool->node;
       if (!own) pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
       const uint64_t size = (uint64_t)PM_LINE << pmi_class_of(word);
-      const uint64_t vacant = (uint64_t)pmi_count_free(pool, chunk, pmi_class_of(word)) * size;
+      const uint64_t vacant = (pmi_count_free(pool, chunk, pmi_class_of(word)) + count_freed(pool, chunk, word)) * size;
       out->bytes_live += pool->params.chunk_bytes - vacant;
       out->chunks_own += own ? 1u : 0u;
       out->bytes_free_in_own_chunks += own ? vacant : 0;

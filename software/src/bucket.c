@@ -84,7 +84,9 @@ uint32_t pmi_bucket_take(pm_pool *pool, uint64_t slot, pm_digest digest, pm_dige
 }
 
 /* A Dekker step with the readers: they publish a pin, sync and read the state; the evictor publishes the state, syncs and
- * reads the pins. At least one of the two sees the other. The look before is for the blocks that are in use all the time. */
+ * reads the pins. At least one of the two sees the other. The sync holds also between threads of one node, whose pins are read
+ * without an acquire: there the store of the state must leave the store buffer before the pins are read. The look before is
+ * for the blocks that are in use all the time. */
 int pmi_bucket_close(pm_pool *pool, uint64_t slot) {
   if (pmi_pins_of_slot(pool, slot) != 0) return 0;
   const uint64_t control = pmi_bucket_read(pool, slot);

@@ -93,6 +93,7 @@ void pmi_hold_changed(pm_pool *pool, pmi_guard *guard, const void *p) {
   assert(guard->seen[line] == guard->epoch);
   if (guard->changed[line] == guard->serial) return;
   if (guard->changed_count == CHANGED_LINES_MAX) pmi_hold_publish(pool, guard);
+  assert(guard->changed_count < CHANGED_LINES_MAX);
   guard->changed[line] = guard->serial;
   guard->changed_lines[guard->changed_count++] = line;
 }

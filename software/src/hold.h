@@ -21,7 +21,8 @@ void pmi_hold_read(pm_pool *pool, pmi_guard *guard, const void *p);
 void pmi_hold_read_range(pm_pool *pool, pmi_guard *guard, const void *p, size_t n);
 /** Acquire the line of `p` again: somebody may have changed it without the lock. */
 void pmi_hold_reread(pm_pool *pool, pmi_guard *guard, const void *p);
-/** The line of `p` was changed; it was read before in this hold. */
+/** The line of `p` was changed; it was read before in this hold. Whoever changes a line says so, even where a caller does it
+ *  again: a second mark costs one comparison, and no function relies on the marks of another. */
 void pmi_hold_changed(pm_pool *pool, pmi_guard *guard, const void *p);
 /** Publish what was changed so far, where the order between lines matters. */
 void pmi_hold_publish(pm_pool *pool, pmi_guard *guard);

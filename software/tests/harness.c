@@ -15,21 +15,10 @@ typedef struct worker_arg {
   int result;
 } worker_arg;
 
-typedef struct manager_arg {
-  pm_pool *pool;
-  int stop;
-} manager_arg;
-
 const pm_test *pm_test_by_name(const char *name) {
   for (unsigned i = 0; pm_tests[i] != NULL; ++i) {
     if (strcmp(pm_tests[i]->name, name) == 0) return pm_tests[i];
   }
-  return NULL;
-}
-
-static void *manager_main(void *arg) {
-  manager_arg *manager = arg;
-  (void)pm_manager_run(manager->pool, &manager->stop);
   return NULL;
 }
 
@@ -69,8 +58,7 @@ static int open_node(pm_test_ctx *ctx) {
 /* Node 0 around the others: the pool, the manager, setup and check. */
 static int first_node(pm_test_run *run, pm_test_ctx *ctx) {
   const pm_test *test = run->test;
-  manager_arg manager = {0};
-  pthread_t manager_thread;
+  pm_test_manager manager;
   if (!test->bare) {
     pm_format_options format = test->format;
     format.nodes = run->nodes;
@@ -79,15 +67,13 @@ static int first_node(pm_test_run *run, pm_test_ctx *ctx) {
     if (open_node(ctx) != 0) return 1;
   }
   const int managed = !test->bare && !test->no_manager;
-  manager.pool = ctx->pool;
-  if (managed && pthread_create(&manager_thread, NULL, manager_main, &manager) != 0) abort();
+  if (managed) pm_test_manager_start(&manager, ctx->pool);
   int failed = test->setup != NULL ? test->setup(ctx) : 0;
   __atomic_store_n(&run->ready, 1, __ATOMIC_RELEASE);
   if (!failed) failed = run_workers(test, ctx);
   while (!failed && __atomic_load_n(&run->done, __ATOMIC_ACQUIRE) != run->nodes - 1) pm_relax();
   if (!failed && test->check != NULL) failed = test->check(ctx);
-  __atomic_store_n(&manager.stop, 1, __ATOMIC_RELEASE);
-  if (managed) pthread_join(manager_thread, NULL);
+  if (managed) pm_test_manager_stop(&manager);
   if (!failed && ctx->pool != NULL) PM_EXPECT_OK(ctx, pm_close(ctx->pool));
   return failed;
 }

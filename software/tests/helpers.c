@@ -1,5 +1,6 @@
 /*
- * What several tests need: a generator of numbers, payload that follows from a digest, DMA with the wait, named regions.
+ * What several tests need: a generator of numbers, payload that follows from a digest, DMA with the wait, a lock manager,
+ * named regions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,22 @@ int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes
 int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes) {
   const pm_ticket ticket = pm_dma_read(pool, offset, dst, bytes);
   return ticket < 0 ? (int)ticket : pm_dma_wait(pool, ticket);
+}
+
+static void *manager_main(void *arg) {
+  pm_test_manager *manager = arg;
+  (void)pm_manager_run(manager->pool, &manager->stop);
+  return NULL;
+}
+
+void pm_test_manager_start(pm_test_manager *manager, pm_pool *pool) {
+  *manager = (pm_test_manager){.pool = pool};
+  if (pthread_create(&manager->thread, NULL, manager_main, manager) != 0) abort();
+}
+
+void pm_test_manager_stop(pm_test_manager *manager) {
+  __atomic_store_n(&manager->stop, 1, __ATOMIC_RELEASE);
+  pthread_join(manager->thread, NULL);
 }
 
 int pm_test_region_make(pm_test_ctx *ctx, const char *name, uint64_t bytes) {

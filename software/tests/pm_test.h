@@ -8,6 +8,7 @@
 #ifndef PRISMEM_TESTS_PM_TEST_H
 #define PRISMEM_TESTS_PM_TEST_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "prismem/prismem.h"
@@ -62,10 +63,11 @@ int pm_test_fail(const pm_test_ctx *ctx, const void *addr, const char *where, co
     if (!(condition)) return pm_test_fail((ctx), NULL, PM_TEST_HERE, __VA_ARGS__); \
   } while (0)
 /** The call returns 0 or more. */
-#define PM_EXPECT_OK(ctx, call)                                                                                       \
-  do {                                                                                                                \
-    const int rc_of_call = (call);                                                                                    \
-    if (rc_of_call < 0) return pm_test_fail((ctx), NULL, PM_TEST_HERE, #call ": %d %s", rc_of_call, pm_error_text()); \
+#define PM_EXPECT_OK(ctx, call)                                                                        \
+  do {                                                                                                 \
+    const int rc_of_call = (call);                                                                     \
+    if (rc_of_call < 0)                                                                                \
+      return pm_test_fail((ctx), NULL, PM_TEST_HERE, "%s: %d %s", #call, rc_of_call, pm_error_text()); \
   } while (0)
 
 /* helpers.c */
@@ -77,6 +79,14 @@ long pm_test_payload_check(pm_digest digest, const void *from, size_t bytes);
 /** Write `src` to the pool by DMA and wait; the same for reading. */
 int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes);
 int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes);
+/** A lock manager on a thread of its own. */
+typedef struct pm_test_manager {
+  pm_pool *pool;
+  int stop;
+  pthread_t thread;
+} pm_test_manager;
+void pm_test_manager_start(pm_test_manager *manager, pm_pool *pool);
+void pm_test_manager_stop(pm_test_manager *manager);
 /** Allocate a zeroed region and name it, in setup; find it and acquire its lines, in a worker. */
 int pm_test_region_make(pm_test_ctx *ctx, const char *name, uint64_t bytes);
 void *pm_test_region(pm_test_ctx *ctx, const char *name, uint64_t bytes);

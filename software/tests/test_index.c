@@ -94,10 +94,14 @@ static int share_check(pm_test_ctx *ctx) {
             (unsigned long long)info.reserved, (unsigned long long)info.capacity);
   PM_EXPECT(ctx, info.inserts == info.evictions + info.resident, "%llu inserts, %llu evictions, %llu resident",
             (unsigned long long)info.inserts, (unsigned long long)info.evictions, (unsigned long long)info.resident);
-  PM_EXPECT_OK(ctx, pm_index_evict(ctx->pool, info.resident));
   pm_alloc_info memory;
+  PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &memory));
+  PM_EXPECT(ctx, memory.bytes_live == info.resident * BLOCK_BYTES, "%llu bytes are live for %llu blocks",
+            (unsigned long long)memory.bytes_live, (unsigned long long)info.resident);
+  PM_EXPECT(ctx, pm_index_evict(ctx->pool, info.resident) == (int)info.resident, "evict: %s", pm_error_text());
   PM_EXPECT_OK(ctx, pm_index_audit(ctx->pool));
   PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &memory));
+  PM_EXPECT(ctx, memory.bytes_live == 0, "%llu bytes leaked", (unsigned long long)memory.bytes_live);
   return 0;
 }
 

@@ -61,7 +61,8 @@ static inline void clflush(const void *addr, size_t size) {
 
 /** Attach as `node`. */
 static inline int tract_init(const char *path, uint32_t node, pm_pool **pool) {
-  const pm_open_options options = {.node = node};
+  pm_open_options options = {0};
+  options.node = node;
   return pm_open(path, &options, pool);
 }
 /** Make room for a chain; refs[0..hits) come from tract_lookup_prefix. Returns the number of blocks to fill. */
