@@ -25,7 +25,7 @@ from prismem.tb.runner.toolchain import commit, tool_versions
 
 RESULT = BUILD / "bench" / "result.json"
 SIZES = (2, 4)
-RTL_RUNS = 3
+RTL_RUNS = 10
 GOALS = {
     "hook_hit_ns": "at most 5",
     "accesses_per_s.functional_1host": "at least 1,500,000",
