@@ -128,18 +128,36 @@ static int close_open(kv_worker *w, uint32_t d) {
   return pm_index_release(w->pool, r, &w->refs[d * w->blocks_max], blocks_of(w->job, r));
 }
 
-/** Payload of the RESERVED blocks into the pool, all transfers at once. */
-static int fill_reserved(kv_worker *w, size_t n, const pm_ref *refs) {
+/** Start the transfer of block i. While the engine is full, wait for the oldest ticket from *oldest on, or for other threads. */
+static int submit(kv_worker *w, size_t i, const pm_ref *ref, size_t *oldest) {
   size_t bytes = (size_t)pm_block_bytes(w->pool);
+  for (int polls = 0; polls < POLLS_MAX; polls++) {
+    w->tickets[i] = pm_dma_write(w->pool, ref->offset, w->payload + i * bytes, bytes);
+    if (w->tickets[i] != -EAGAIN) return w->tickets[i] < 0 ? (int)w->tickets[i] : 0;
+    while (*oldest < i && !w->tickets[*oldest]) ++*oldest;
+    if (*oldest == i) {
+      pm_relax();
+      continue;
+    }
+    int rc = pm_dma_wait(w->pool, w->tickets[*oldest]);
+    if (rc < 0) return rc;
+    ++*oldest;
+  }
+  return -ETIMEDOUT;
+}
+
+/** Payload of the RESERVED blocks into the pool, as many transfers at once as the engine takes. */
+static int fill_reserved(kv_worker *w, size_t n, const pm_ref *refs) {
+  size_t bytes = (size_t)pm_block_bytes(w->pool), oldest = 0;
   for (size_t i = 0; i < n; i++) {
     w->tickets[i] = 0;
     if (refs[i].state != PM_REF_RESERVED) continue;
     if (w->job->compute_ns) nanosleep(&(struct timespec){.tv_nsec = (long)w->job->compute_ns}, NULL);
     kv_payload(w->chain[i], w->payload + i * bytes, bytes);
-    w->tickets[i] = pm_dma_write(w->pool, refs[i].offset, w->payload + i * bytes, bytes);
-    if (w->tickets[i] < 0) return (int)w->tickets[i];
+    int rc = submit(w, i, &refs[i], &oldest);
+    if (rc < 0) return rc;
   }
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = oldest; i < n; i++) {
     int rc = w->tickets[i] ? pm_dma_wait(w->pool, w->tickets[i]) : 0;
     if (rc < 0) return rc;
   }

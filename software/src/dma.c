@@ -10,6 +10,8 @@
 #include "prismem/dma.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "handle.h"
@@ -21,8 +23,25 @@ enum direction { TO_POOL = 0, FROM_POOL = 1 };
 
 extern const pm_dma_engine *pm_dma_provider(void) __attribute__((weak));
 
+static int streaming; /* no engine even where there is one */
+static pthread_once_t streaming_once = PTHREAD_ONCE_INIT;
+
+static void choose_provider(void) {
+  const char *wanted = getenv("PM_DMA");
+  streaming = wanted != NULL && strcmp(wanted, "stream") == 0;
+}
+
+int pm_dma_force(const char *name) {
+  pthread_once(&streaming_once, choose_provider);
+  if (strcmp(name, "auto") != 0 && strcmp(name, "stream") != 0)
+    return pmi_error(EINVAL, "dma: '%s' is neither auto nor stream", name);
+  streaming = strcmp(name, "stream") == 0;
+  return 0;
+}
+
 static const pm_dma_engine *engine(void) {
-  return pm_dma_provider != NULL ? pm_dma_provider() : NULL;
+  pthread_once(&streaming_once, choose_provider);
+  return pm_dma_provider != NULL && !streaming ? pm_dma_provider() : NULL;
 }
 
 static pm_ticket start(pm_pool *pool, enum direction direction, uint64_t offset, void *memory, size_t bytes) {
@@ -34,22 +53,24 @@ static pm_ticket start(pm_pool *pool, enum direction direction, uint64_t offset,
                      (unsigned long long)offset, bytes);
   unsigned char *at = pmi_at(pool, offset);
   pmi_acquire(pool, at, bytes);
+  const pm_dma_engine *e = engine();
+  pm_ticket ticket = TICKET_DONE;
+  if (e != NULL) {
+    const int64_t engine_ticket = e->submit(direction, at, memory, bytes);
+    if (engine_ticket < 0)
+      return pmi_error((int)-engine_ticket, "dma: the engine refuses %zu bytes at 0x%llx", bytes,
+                       (unsigned long long)offset);
+    ticket = engine_ticket * 2 + direction;
+  } else if (direction == TO_POOL) {
+    pmi_stream_copy(at, memory, bytes);
+  } else {
+    memcpy(memory, at, bytes);
+  }
   if (direction == TO_POOL)
     pmi_count(pool, dma_lines_in, bytes / PM_LINE);
   else
     pmi_count(pool, dma_lines_out, bytes / PM_LINE);
-  const pm_dma_engine *e = engine();
-  if (e == NULL) {
-    if (direction == TO_POOL)
-      pmi_stream_copy(at, memory, bytes);
-    else
-      memcpy(memory, at, bytes);
-    return TICKET_DONE;
-  }
-  const int64_t ticket = e->submit(direction, at, memory, bytes);
-  return ticket < 0
-             ? pmi_error((int)-ticket, "dma: the engine refuses %zu bytes at 0x%llx", bytes, (unsigned long long)offset)
-             : ticket * 2 + direction;
+  return ticket;
 }
 
 pm_ticket pm_dma_write(pm_pool *pool, uint64_t offset, const void *src, size_t bytes) {

@@ -4,6 +4,7 @@
 #include "tests.h"
 
 const pm_test *const pm_tests[] = {&pm_test_publish_consume,
+                                   &pm_test_store_line,
                                    &pm_test_lock_counter,
                                    &pm_test_lock_manager_fair,
                                    &pm_test_lock_errors,
@@ -19,6 +20,7 @@ const pm_test *const pm_tests[] = {&pm_test_publish_consume,
                                    &pm_test_index_tombstones,
                                    &pm_test_index_pins,
                                    &pm_test_index_exists,
+                                   &pm_test_index_pending,
                                    &pm_test_rendezvous_ring,
                                    &pm_test_dma_dirty,
                                    &pm_test_pool_refuse,

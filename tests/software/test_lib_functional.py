@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from lib_support import Mutant, build, first_fault, mutants, names_in_source, run_functional
 
 from prismem.lib.emu import State
 from prismem.lib.mutants import select_mutant
+from prismem.lib.pool import load
+from prismem.tb.runner.execute import execute
+from prismem.tb.runner.spec import make_spec
 
-SEEDS_CLEAN = 24
+SEEDS_CLEAN = 120
+SEEDS_PATH = 8
 SEEDS_FAULT = 20
 STEPS_FAULT = 1_000_000
 
@@ -36,10 +42,48 @@ def test_clean(name: str) -> None:
 @pytest.mark.regress
 @pytest.mark.parametrize("name", names_in_source())
 def test_clean_many_seeds(name: str) -> None:
-    """Goal: the same over 200 seeds."""
-    for seed in range(200):
+    """Goal: the same over 1000 seeds."""
+    for seed in range(1000):
         state, report = run_functional(name, seed)
         assert state is State.DONE, f"seed {seed}: {first_fault(report)}"
+
+
+@pytest.fixture
+def force() -> Iterator[Callable[[str], None]]:
+    """Forces a flush path, or payload by streaming stores; the defaults of the emulated host are back afterwards."""
+    build()
+    library = load(instrumented=True)
+
+    def choose(path: str) -> None:
+        name = path.encode()
+        code = library.pm_dma_force(name) if path in ("stream", "auto") else library.pm_verbs_force(name)
+        assert code == 0, path
+
+    yield choose
+    choose("clflushopt")
+    choose("auto")
+
+
+@pytest.mark.parametrize("path", ["clflush", "clwb", "stream"])
+@pytest.mark.parametrize("name", names_in_source())
+def test_clean_on_each_path(name: str, path: str, force: Callable[[str], None]) -> None:
+    """Goal: the paths that the emulated host does not take by itself are right. Method: force each; some seeds."""
+    force(path)
+    for seed in range(SEEDS_PATH):
+        state, report = run_functional(name, seed)
+        assert state is State.DONE, f"seed {seed}: {first_fault(report)}"
+
+
+def test_more_blocks_than_the_engine_takes(tmp_path: Path) -> None:
+    """Goal: a request of more blocks than transfers fit in flight (4096). Method: job kv_share, one request of 5000."""
+    blocks = 5000
+    trace = tmp_path / "trace.jsonl"
+    request = {"timestamp": 0, "input_length": blocks, "output_length": 1, "hash_ids": list(range(blocks))}
+    trace.write_text(json.dumps(request) + "\n", encoding="utf-8")
+    options = {"trace": str(trace), "tokens_per_block": "1", "bytes_per_token": "64"}
+    result = execute(make_spec("kv_share", port="functional", hosts=2, options=options))
+    assert result.passed, result.failure
+    assert result.metrics["kv"]["inserts"] == blocks
 
 
 def hunt(coherent: bool = False) -> str | None:

@@ -17,8 +17,9 @@ extern "C" {
 
 typedef int64_t pm_ticket;
 
-/** Start a transfer: memory -> pool, pool -> memory. Returns a positive ticket or -errno. The target's lines must not be
- *  dirty in this node's cache: they are acquired first. */
+/** Start a transfer: memory -> pool, pool -> memory. Returns a positive ticket or -errno; -EAGAIN: the engine has as many
+ *  transfers in flight as it takes, wait for one. What this node's cache holds of the pool's lines is written back and dropped
+ *  first. */
 pm_ticket pm_dma_write(pm_pool *pool, uint64_t offset, const void *src, size_t bytes);
 pm_ticket pm_dma_read(pm_pool *pool, uint64_t offset, void *dst, size_t bytes);
 /** 1 complete (the device has every line), 0 not yet, -errno. */
@@ -33,6 +34,10 @@ typedef struct pm_dma_engine {
 } pm_dma_engine;
 /** Weak symbol: a platform that has an engine defines it. */
 const pm_dma_engine *pm_dma_provider(void);
+
+/** "auto": the engine where there is one; "stream": streaming stores and loads even there. The default is auto; the environment
+ *  variable PM_DMA or this call, while no transfer is in flight, chooses. -EINVAL for another name. */
+int pm_dma_force(const char *name);
 
 #ifdef __cplusplus
 }

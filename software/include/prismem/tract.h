@@ -6,6 +6,8 @@
 #ifndef PRISMEM_TRACT_H
 #define PRISMEM_TRACT_H
 
+#include <string.h>
+
 #include "prismem.h"
 
 #ifdef __cplusplus
@@ -61,7 +63,8 @@ static inline void clflush(const void *addr, size_t size) {
 
 /** Attach as `node`. */
 static inline int tract_init(const char *path, uint32_t node, pm_pool **pool) {
-  pm_open_options options = {0};
+  pm_open_options options;
+  memset(&options, 0, sizeof options);
   options.node = node;
   return pm_open(path, &options, pool);
 }
