@@ -9,13 +9,17 @@ BIN := .venv/bin
 READY := .venv/ready
 PYTEST_WORKERS ?= 2
 PYTEST_FLAGS ?=
-# Variables of `make sim` reach the command as options only; left in the environment they would switch cocotb as well.
-SIM_OPTIONS = $(if $(HOSTS),--hosts '$(HOSTS)') $(if $(MODULES),--modules '$(MODULES)') \
-  $(if $(PROFILE),--profile '$(PROFILE)') $(if $(PORT),--port '$(PORT)') $(if $(SEED),--seed '$(SEED)') \
-  $(if $(POLICY),--policy '$(POLICY)') $(if $(TRACE),--opt 'trace=$(TRACE)') $(if $(MUTANT),--mutant '$(MUTANT)') \
-  $(if $(filter 1,$(WAVES)),--waves) $(if $(filter 1,$(COHERENT)),--coherent) $(if $(filter 1,$(LOG)),--log) \
-  $(if $(filter 1,$(EVERY_CYCLE)),--every-cycle) \
-  $(if $(SET),--set '$(SET)') $(foreach option,$(OPTS),--opt '$(option)')
+# Variables of `make sim` reach the command as options only; left in the environment they would switch cocotb as well. They
+# are text of the user's: taken unexpanded, and quoted, so that neither make nor the shell runs what stands in them.
+quoted = '$(subst ','\'',$(1))'
+option = $(if $(value $(1)),$(2)$(call quoted,$(3)$(value $(1))))
+flag = $(if $(filter-out 0 1,$(value $(1))),$(error $(1): '$(value $(1))' is neither 0 nor 1; write $(1)=1))$(if \
+  $(filter 1,$(value $(1))),$(2))
+SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(call option,PROFILE,--profile=) \
+  $(call option,PORT,--port=) $(call option,SEED,--seed=) $(call option,POLICY,--policy=) \
+  $(call option,TRACE,--opt=,trace=) $(call option,MUTANT,--mutant=) $(call option,SET,--set=) \
+  $(call flag,WAVES,--waves) $(call flag,COHERENT,--coherent) $(call flag,LOG,--log) \
+  $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
 unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
 .PHONY: help demo test sim regress bench lint format doctor software clean distclean
@@ -36,7 +40,7 @@ demo: $(READY) ## hosts share KV blocks through the RTL, every byte checked; the
 	@$(BIN)/prismem demo
 
 sim: $(READY) ## one simulation: TEST= HOSTS= MODULES= PROFILE= PORT= SEED= WAVES= ...
-	@$(BIN)/prismem sim $(if $(TEST),'$(TEST)') $(SIM_OPTIONS)
+	@$(BIN)/prismem sim $(SIM_OPTIONS) $(call option,TEST,-- )
 
 test: $(READY) ## the regression that passes on a clean checkout
 	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not regress" $(PYTEST_FLAGS)

@@ -288,13 +288,14 @@ def load(name_or_path: str, overrides: Iterable[str] = ()) -> Profile:
     is_path = name_or_path.endswith(".toml")
     path = Path(name_or_path) if is_path else PROFILES / f"{name_or_path}.toml"
     label = relative(path)
+    asked = label if is_path else name_or_path
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        problem = "no such file" if is_path else "is unknown"
-        raise ProfileError(f"PROFILE: '{name_or_path}': {problem}; the profiles are {', '.join(names())}") from None
+        problem = ": no such file" if is_path else " is unknown"
+        raise ProfileError(f"PROFILE: '{asked}'{problem}; the profiles are {', '.join(names())}") from None
     except OSError as error:
-        raise ProfileError(f"PROFILE: '{name_or_path}': {error.strerror}; give a profile's name or file") from None
+        raise ProfileError(f"PROFILE: '{asked}': {error.strerror}; give a profile's name or file") from None
     except (ValueError, RecursionError) as error:  # broken TOML, not UTF-8, numbers and nesting without end
         raise ProfileError(f"{label}: not TOML: {str(error).splitlines()[0]}; mend the file") from None
     try:

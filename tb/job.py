@@ -21,7 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic.fields import FieldInfo
 
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib.emu import Machine, MachineConfig, Policy, Port, State
@@ -60,6 +61,10 @@ class CheckFailed(PrismemError):
         super().__init__(message)
         text = {k: None if v is None else str(v) for k, v in (("expected", expected), ("actual", actual))}
         self.failure = Failure(message, time_ns, component, **text)
+
+
+FILE_OPTION: dict[str, JsonValue] = {"is_file": True}
+"""`json_schema_extra` of an option that names a file: a run keeps it so that it means the same from any folder."""
 
 
 class JobOptions(BaseModel):
@@ -204,4 +209,27 @@ def parse_options(job: Job, raw: Mapping[str, str]) -> JobOptions:
         if first["type"] == "extra_forbidden":
             known = ", ".join(job.Options.model_fields) or "none"
             raise MisuseError(f"option {key}: test '{job.name}' has no such option; its options are {known}") from None
-        raise MisuseError(f"option {key}: {first['input']!r}: {first['msg']}") from None
+        problem = _option_problem(job.Options.model_fields[key], first["type"])
+        raise MisuseError(f"option {key}: {first['input']!r:.60} {problem}") from None
+
+
+def file_options(job: Job) -> set[str]:
+    """Names of the options of a job that name files."""
+    return {key for key, field in job.Options.model_fields.items() if field.json_schema_extra == FILE_OPTION}
+
+
+def _option_problem(field: FieldInfo, kind: str) -> str:
+    """What is wrong with an option, and what would be right."""
+    if field.annotation is bool:
+        return "is neither true nor false; write one of them"
+    if field.annotation is not int:
+        return "is empty; give a value or leave the option out"
+    low, high, step = None, None, None
+    for limit in field.metadata:
+        low = getattr(limit, "ge", low)
+        high = getattr(limit, "le", getattr(limit, "lt", None) and limit.lt - 1) or high
+        step = getattr(limit, "multiple_of", step)
+    outside = kind.startswith(("greater", "less")) or kind == "int_parsing_size"
+    said = "is outside the limits" if outside else f"is no multiple of {step}" if step and kind == "multiple_of" else ""
+    span = f"{low}..{high}" if high is not None else f"of {low} or more"
+    return f"{said or 'is not a whole number'}; choose one {span}{f', a multiple of {step}' if step else ''}"

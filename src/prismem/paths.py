@@ -31,6 +31,21 @@ def software_library(name: str) -> Path:
     return BUILD_SW / f"lib{name}.so"
 
 
+def kept(text: str) -> str:
+    """A path that somebody typed, as a run keeps it: relative to the checkout if inside, else absolute."""
+    return relative(Path(text).resolve())
+
+
+def found(text: str) -> Path:
+    """The path behind what `kept` returned, from any folder."""
+    return ROOT / text
+
+
+def impersonal(text: str) -> str:
+    """A text without the place of the checkout: messages and results must not name machines."""
+    return text.replace(f"{ROOT}/", "")
+
+
 def relative(path: Path) -> str:
     """`path` as text, relative to the checkout if inside: messages and results must not name machines."""
     try:

@@ -3,6 +3,7 @@
 Python wakes up a handful of times in a run; the hardware, the emulated hosts and the measuring probes go on without it.
 """
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,22 @@ from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, with_timeo
 from cocotb.utils import get_sim_time
 
 from prismem.tb.job import CheckFailed
+from prismem.tb.runner.processes import die_with_parent
 from prismem.tb.runner.session import RUN_DIR_VARIABLE, Session
 
 CLOCK_PERIOD_NS = 1
 RESET_CYCLES = 8
 
 
+class RunFailed(AssertionError):
+    """Tells cocotb that the run failed; what failed stands in the outcome and in the log."""
+
+
 @cocotb.test()
 async def run_job(dut: Any) -> None:
     """Run the job of this process's run folder on the Verilated bench."""
+    die_with_parent()
+    logging.getLogger("cocotb.regression").addFilter(_without_traceback)
     session = Session(Path(os.environ[RUN_DIR_VARIABLE]))
     try:
         session.prepare()
@@ -32,7 +40,14 @@ async def run_job(dut: Any) -> None:
         outcome = session.attempt(error)
     session.leave(outcome)
     if outcome.failure is not None:
-        raise AssertionError(outcome.failure.message)
+        raise RunFailed(outcome.failure.message)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    """A finding is in the log already; where this module raises it helps nobody."""
+    if record.exc_info and isinstance(record.exc_info[1], RunFailed):
+        record.exc_info = None
+    return True
 
 
 async def _drive(dut: Any, session: Session) -> int:

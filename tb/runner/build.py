@@ -18,7 +18,7 @@ import cocotb_tools.config
 
 from prismem.errors import PrismemError
 from prismem.paths import BENCH_HDL, BUILD_SW, BUILD_VERILATOR, ROOT, RTL, SOFTWARE, relative
-from prismem.tb.runner.files import locked
+from prismem.tb.runner.files import check_build_folder, locked
 from prismem.tb.runner.result import tail
 from prismem.tb.runner.toolchain import clean_environment, find_verilator, fst_possible, tool_versions
 from prismem.tb.runner.verilator import BUILD_JOBS_MAX, VerilatorRunner, cocotb_environment
@@ -47,6 +47,7 @@ def progress(text: str) -> None:
 
 def build_software(folder: Path = SOFTWARE, goal: str = "all") -> None:
     """Bring the libraries in build/sw up to date. Raises PrismemError with what the compiler said."""
+    check_build_folder()
     command = ["make", "-s", "-C", str(folder), f"-j{BUILD_JOBS_MAX}", goal]
     done = subprocess.run(
         command, env=clean_environment(), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL

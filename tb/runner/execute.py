@@ -11,14 +11,16 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cocotb_tools.check_results import get_results
 
 from prismem.errors import MisuseError, PrismemError
-from prismem.paths import SOFTWARE, relative
+from prismem.paths import SOFTWARE, impersonal, relative
 from prismem.tb.job import Failure
 from prismem.tb.runner.build import Build, build_bench, build_software, progress
 from prismem.tb.runner.files import link_atomic, locked, write_atomic
+from prismem.tb.runner.processes import parent_environment
 from prismem.tb.runner.result import LOG_FILE, Result, tail
 from prismem.tb.runner.session import OUTCOME_FILE, RUN_DIR_VARIABLE, SPEC_FILE, Outcome
 from prismem.tb.runner.spec import RunSpec
@@ -70,7 +72,7 @@ def _empty(run_dir: Path) -> None:
 
 def _run_functional(run_dir: Path) -> str | None:
     """Run the child; returns what is wrong with the way it ended, or None."""
-    environment = clean_environment() | {RUN_DIR_VARIABLE: str(run_dir)}
+    environment = clean_environment() | {RUN_DIR_VARIABLE: str(run_dir)} | parent_environment()
     with (run_dir / LOG_FILE).open("w", encoding="utf-8") as log:
         done = subprocess.run(
             [sys.executable, "-m", "prismem.tb.runner.session"],
@@ -122,7 +124,7 @@ def simulate(
 
 def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
     plusargs = spec.request().profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
-    environment = {RUN_DIR_VARIABLE: str(run_dir)}
+    environment = {RUN_DIR_VARIABLE: str(run_dir)} | parent_environment()
     return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=plusargs, environment=environment)
 
 
@@ -151,6 +153,10 @@ def _hierarchy(text: str) -> str | None:
     return match[1] if match else None
 
 
+def _impersonal(value: Any) -> Any:
+    return impersonal(value) if isinstance(value, str) else value
+
+
 def _judge(spec: RunSpec, run_dir: Path, problem: str | None, wall_s: float, build: Build | None) -> Result:
     log = run_dir / LOG_FILE
     try:
@@ -167,6 +173,8 @@ def _judge(spec: RunSpec, run_dir: Path, problem: str | None, wall_s: float, bui
     passed = outcome.verdict == "passed" and problem is None and failure is None
     if not passed and failure is None:
         failure = Failure(problem or "the process of the run left no outcome")
+    if failure is not None:
+        failure = Failure(**{key: _impersonal(value) for key, value in vars(failure).items()})
     wave = run_dir / build.wave_file if build is not None and build.wave_file else None
     if passed and wave is not None and not wave.exists():
         raise PrismemError(f"{relative(wave)}: the simulator left no wave file")
@@ -184,7 +192,7 @@ def _judge(spec: RunSpec, run_dir: Path, problem: str | None, wall_s: float, bui
         replay=spec.replay,
         spec=spec,
         failure=failure,
-        log_tail=[] if passed else tail(log),
+        log_tail=[] if passed else [impersonal(line) for line in tail(log)],
         log=relative(log),
         wave=relative(wave) if wave is not None else None,
         wall_s=round(wall_s, 3),

@@ -2,23 +2,37 @@
 
 import fcntl
 import os
-import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from prismem.errors import PrismemError
+from prismem.paths import BUILD, relative
 
 
 def write_atomic(path: Path, text: str) -> None:
     """Write `text` so that a reader sees the old file or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def check_build_folder(folder: Path = BUILD) -> None:
+    """Raise PrismemError unless files can be written below `folder`."""
+    name = relative(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        cure = "remove it" if folder.is_symlink() or folder.exists() else "make the folder above it writable"
+        raise PrismemError(f"{name}: no folder can be made there: {error.strerror}; {cure}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PrismemError(f"{name}: not writable; make it so ('chmod u+rwx {name}'), or move it away")
 
 
 def link_atomic(link: Path, target: str) -> None:

@@ -59,7 +59,9 @@ class Result(BaseModel):
     def text(self) -> str:
         """What a person reads: a line when all is well; else test, replay, first error, last log lines and paths."""
         head = f"{'PASS' if self.passed else 'FAIL'} {self.test} seed {self.seed}"
-        head += f" ({self.port}, {self.hosts} hosts, {self.modules} modules, profile {self.profile})"
+        head += (
+            f" ({self.port}, {_count(self.hosts, 'host')}, {_count(self.modules, 'module')}, profile {self.profile})"
+        )
         if self.failure is None:
             return f"{head} in {self.wall_s:.1f} s: {self.log.rpartition('/')[0]}/{RESULT_FILE}"
         lines = [head, f"  replay:    {self.replay}"]
@@ -74,6 +76,10 @@ class Result(BaseModel):
         if self.wave:
             lines.append(f"  wave:      {self.wave}")
         return "\n".join(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def load_result(path: Path) -> Result:

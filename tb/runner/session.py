@@ -18,6 +18,7 @@ from prismem.errors import MisuseError, PrismemError
 from prismem.lib.emu import Machine
 from prismem.tb.job import CheckFailed, Context, Failure, Request
 from prismem.tb.runner.files import write_atomic
+from prismem.tb.runner.processes import die_with_parent
 from prismem.tb.runner.spec import RunSpec
 
 RUN_DIR_VARIABLE = "PRISMEM_RUN_DIR"
@@ -122,6 +123,7 @@ def _latency_that_adds_up(machine: Machine) -> dict[str, Any]:
 
 def main() -> int:
     """Functional port: the whole run. The exit code is 0 unless this process itself broke."""
+    die_with_parent()
     session = Session(Path(os.environ[RUN_DIR_VARIABLE]))
     try:
         session.prepare()

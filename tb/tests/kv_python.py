@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
+from prismem.errors import MisuseError
 from prismem.lib.emu import POOL_PATH, ExternalHost, MachineConfig, external_host, load_library
 from prismem.lib.mutants import select_mutant
 from prismem.lib.pool import Pool, PoolError, RefState, format_pool, load
@@ -25,6 +26,7 @@ NAME_SPACE = b"prismem/kvpython"
 POOL_BYTES = 8 << 20
 PREFILL, DECODE, MANAGER = 0, 1, 2
 DECODE_PIN = 1 << 63
+HOSTS_MAX = 2
 OPEN_POLLS_MAX = 10_000
 
 
@@ -144,6 +146,13 @@ class KvPython(Job):
     description = "a Python prefill host and a Python decode host share KV blocks"
     takes_mutant = True
     Options = KvPythonOptions
+
+    def check(self, request: Request) -> None:
+        """One host or two: there is one prefill and one decode program."""
+        if request.hosts > HOSTS_MAX:
+            raise MisuseError(
+                f"HOSTS: {request.hosts}: test '{self.name}' has a prefill and a decode program; choose 1..{HOSTS_MAX}"
+            )
 
     def machine_config(self, request: Request) -> MachineConfig:
         """A small pool."""

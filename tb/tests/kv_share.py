@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from pydantic import Field
@@ -19,7 +21,8 @@ from prismem.lib.kv_job import STEPS, KvJob
 from prismem.lib.mutants import select_mutant
 from prismem.lib.structs import FormatOptions
 from prismem.models import lru, trace
-from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
+from prismem.paths import found
+from prismem.tb.job import FILE_OPTION, CheckFailed, Context, Job, JobOptions, Request, register
 from prismem.tb.kv_report import bandwidth_by_port, render, spread
 
 LINE_BYTES = 64
@@ -31,11 +34,20 @@ SLOTS_PER_BLOCK = 4 / 3  # a hash table with linear probing stays short of three
 class KvOptions(JobOptions):
     """Options of kv_share."""
 
-    trace: str | None = Field(None, description="request trace in the Mooncake JSONL format; default: a generated one")
-    requests: int = Field(0, ge=0, description="take only the first so many requests; 0: all (24 of a generated trace)")
-    capacity: int = Field(0, ge=0, description="blocks that may be resident; 0: no limit")
+    trace: str | None = Field(
+        None,
+        min_length=1,
+        json_schema_extra=FILE_OPTION,
+        description="request trace in the Mooncake JSONL format; default: a generated one",
+    )
+    requests: int = Field(
+        0, ge=0, le=1_000_000, description="take only the first so many requests; 0: all (24 of a generated trace)"
+    )
+    capacity: int = Field(0, ge=0, le=1 << 32, description="blocks that may be resident; 0: no limit")
     tokens_per_block: int = Field(16, ge=1, le=4096, description="token ids hashed into one block digest")
-    bytes_per_token: int = Field(32, ge=1, description="payload bytes a token; a block is a multiple of 64 bytes")
+    bytes_per_token: int = Field(
+        32, ge=1, le=65_536, description="payload bytes a token; a block is a multiple of 64 bytes"
+    )
     compute_ns: int = Field(0, ge=0, lt=1_000_000_000, description="simulated time to compute a missing block")
 
 
@@ -47,13 +59,21 @@ STEPS_PER_BLOCK = {"functional": 10_000, "rtl": 3_000}
 POLL_NS = 100
 
 
-def load_trace(options: KvOptions, seed: int) -> list[tuple[int, ...]]:
-    """Block ids of each request. Raises TraceError."""
-    limit = options.requests or None
+def load_trace(options: KvOptions, seed: int) -> tuple[tuple[int, ...], ...]:
+    """Block ids of each request, read or generated once. Raises TraceError."""
+    version = 0
     if options.trace:
-        return [r.hash_ids for r in trace.read(options.trace, limit)]
-    workload = trace.Workload(requests=limit or GENERATED_REQUESTS, seed=seed & TRACE_SEED_MASK)
-    return [r.hash_ids for r in trace.generate(workload)]
+        with suppress(OSError):  # the reader has the words for it
+            version = found(options.trace).stat().st_mtime_ns
+    return _load_trace(options.trace, version, options.requests or None, seed & TRACE_SEED_MASK)
+
+
+@lru_cache(maxsize=1)
+def _load_trace(path: str | None, _version: int, limit: int | None, seed: int) -> tuple[tuple[int, ...], ...]:
+    if path:
+        return tuple(r.hash_ids for r in trace.read(found(path), limit))
+    workload = trace.Workload(requests=limit or GENERATED_REQUESTS, seed=seed)
+    return tuple(r.hash_ids for r in trace.generate(workload))
 
 
 def roles(hosts: int) -> tuple[int, int, list[int]]:
@@ -105,7 +125,8 @@ class KvShare(Job):
     def _format(self, request: Request) -> FormatOptions:
         options: KvOptions = request.options
         requests = load_trace(options, request.seed)
-        blocks = options.capacity or len({block for r in requests for block in r})
+        distinct = len({block for r in requests for block in r})
+        blocks = min(options.capacity or distinct, distinct)  # more room than blocks is never used
         prefills, decodes, _ = roles(request.hosts)
         nodes = prefills + decodes + 1
         slots = 1 << max(6, int(blocks * SLOTS_PER_BLOCK)).bit_length()

@@ -28,8 +28,8 @@ class TrafficOptions(JobOptions):
     outstanding: int = Field(256, ge=1, le=2048, description="lines in flight a host")
     read_permille: int = Field(1000, ge=0, le=1000, description="share of reads")
     random: bool = Field(False, description="random lines of the footprint instead of one after the other")
-    lines: int = Field(4096, ge=64, description="footprint of each host in lines")
-    requests: int = Field(20_000, ge=1, description="lines that each host moves")
+    lines: int = Field(4096, ge=64, le=1 << 24, description="footprint of each host in lines")
+    requests: int = Field(20_000, ge=1, le=1_000_000_000, description="lines that each host moves")
 
 
 @register

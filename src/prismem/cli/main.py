@@ -1,5 +1,7 @@
 """`prismem`: the commands. Exit code 0: passed, 1: failed, 2: the request itself was wrong."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from rich.table import Table
 
 from prismem import __version__
 from prismem.errors import MisuseError, PrismemError
+from prismem.paths import relative
 
 EXIT_PASSED, EXIT_FAILED, EXIT_MISUSE = 0, 1, 2
+EXIT_SIGNAL = 128  # plus its number
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -153,7 +157,7 @@ def _list_tests() -> None:
     from prismem.tb.job import jobs
 
     for name, job in jobs().items():
-        click.echo(f"{name:14} {job.description} ({', '.join(job.ports)}; {job.hosts} hosts, {job.modules} modules)")
+        click.echo(f"{name:14} {job.description} ({', '.join(job.ports)}; hosts {job.hosts}, modules {job.modules})")
         for key, field in job.Options.model_fields.items():
             click.echo(f"    --opt {key}={field.default!s:12} {field.description or ''}")
 
@@ -167,13 +171,16 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 def _finish(result: Any, as_json: bool) -> None:
     click.echo(result.model_dump_json(indent=2) if as_json else result.text())
-    if not as_json and result.passed:
-        click.echo(result.spec.job().report(result.metrics), nl=False)
+    if not as_json and result.passed and (report := result.spec.job().report(result.metrics)):
+        click.echo(report.rstrip("\n"))
     sys.exit(EXIT_PASSED if result.passed else EXIT_FAILED)
 
 
 def main() -> None:
     """Entry point: errors become one line and an exit code."""
+    from prismem.tb.runner.processes import Stopped, stop_on_signals
+
+    stop_on_signals()
     try:
         cli(standalone_mode=False)
     except MisuseError as error:
@@ -185,8 +192,20 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(EXIT_MISUSE)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt) as error:
+        stopped = error if isinstance(error, Stopped) else error.__cause__
+        number = stopped.number if isinstance(stopped, Stopped) else signal.SIGINT
+        click.echo(f"prismem: {'terminated' if number == signal.SIGTERM else 'interrupted'}", err=True)
+        sys.exit(EXIT_SIGNAL + number)
+    except BrokenPipeError:  # who reads the output has gone
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the interpreter's last flush
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        name = relative(Path(error.filename)) if error.filename else "a file"
+        click.echo(
+            f"prismem: {name}: {error.strerror or error}; make it writable or free space, then run again", err=True
+        )
+        sys.exit(EXIT_FAILED)
 
 
 if __name__ == "__main__":
