@@ -80,12 +80,16 @@ static int worker(pm_test_ctx *ctx) {
 const pm_test pm_test_publish_consume = {
     .name = "publish_consume", .about = "records of several lines, then a flag", .setup = setup, .worker = worker};
 
-/* The same with records of one line that go around the cache. */
-static int write_line_records(pm_test_ctx *ctx, shared *s) {
+/* The same with records of one line that go around the cache, by pm_store_line or by DMA. No lock or other fence of the test
+ * stands between the record and the flag. */
+static int write_line_records(pm_test_ctx *ctx, shared *s, int by_dma) {
   for (uint64_t round = 1; round <= ROUNDS * ctx->scale; ++round) {
-    const uint64_t record[PM_LINE / sizeof(uint64_t)] = {round, round + 1, 0, 0, 0, 0, 0, round + 7};
+    const _Alignas(PM_LINE) uint64_t record[PM_LINE / sizeof(uint64_t)] = {round, round + 1, 0, 0, 0, 0, 0, round + 7};
     wait_until_seen(ctx, s, round - 1);
-    pm_store_line(s->space, record);
+    if (by_dma)
+      PM_EXPECT_OK(ctx, pm_test_dma_in(ctx->pool, pm_offset(ctx->pool, s->space), record, sizeof record));
+    else
+      pm_store_line(s->space, record);
     __atomic_store_n(&s->flag, round, __ATOMIC_RELEASE);
     pm_publish(&s->flag, sizeof s->flag);
   }
@@ -108,10 +112,19 @@ static int read_line_records(pm_test_ctx *ctx, shared *s) {
 static int line_worker(pm_test_ctx *ctx) {
   shared *s = pm_test_region(ctx, "publish", sizeof(shared));
   if (s == NULL) return 1;
-  return ctx->node == 0 ? write_line_records(ctx, s) : read_line_records(ctx, s);
+  return ctx->node == 0 ? write_line_records(ctx, s, 0) : read_line_records(ctx, s);
+}
+
+static int dma_worker(pm_test_ctx *ctx) {
+  shared *s = pm_test_region(ctx, "publish", sizeof(shared));
+  if (s == NULL) return 1;
+  return ctx->node == 0 ? write_line_records(ctx, s, 1) : read_line_records(ctx, s);
 }
 
 const pm_test pm_test_store_line = {.name = "store_line",
                                     .about = "records of one line by pm_store_line, then a flag",
                                     .setup = setup,
                                     .worker = line_worker};
+
+const pm_test pm_test_dma_flag = {
+    .name = "dma_flag", .about = "records of one line by DMA, then a flag", .setup = setup, .worker = dma_worker};

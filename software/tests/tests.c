@@ -5,6 +5,7 @@
 
 const pm_test *const pm_tests[] = {&pm_test_publish_consume,
                                    &pm_test_store_line,
+                                   &pm_test_dma_flag,
                                    &pm_test_lock_counter,
                                    &pm_test_lock_manager_fair,
                                    &pm_test_lock_errors,

@@ -6,7 +6,7 @@
 
 #include "pm_test.h"
 
-extern const pm_test pm_test_publish_consume, pm_test_store_line;
+extern const pm_test pm_test_publish_consume, pm_test_store_line, pm_test_dma_flag;
 extern const pm_test pm_test_lock_counter, pm_test_lock_manager_fair, pm_test_lock_errors;
 extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs;
 extern const pm_test pm_test_object_store;
