@@ -92,7 +92,7 @@ def tail(path: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8", errors="replace")
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("**")][-lines:]
+    return [line.strip() for line in text.splitlines() if line.strip() and "** " not in line and "****" not in line][-lines:]
 
 
 def _xml_safe(text: str) -> str:

@@ -1,7 +1,6 @@
 """The jobs on both ports, held to the numbers of the papers, to the oracles and to themselves."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,6 +147,18 @@ def test_mooncake_trace_on_both_ports() -> None:
         assert kv["requests"] == 12_031
         assert round(kv["hit_rate_percent"], 2) == percent
     assert good("kv_share", port="rtl", options=options | {"requests": "100"}).metrics["kv"]["wrong_bytes"] == 0
+
+
+@pytest.mark.parametrize("port", ["functional", "rtl"])
+def test_failed_run_names_what_failed_and_no_machine(port: str) -> None:
+    """A finding has no traceback in the log's tail, and no file of the run names the place of the checkout."""
+    spec = make_spec("kv_share", port=port, seed=3, mutant="publish_no_flag_flush", options={"requests": "8"})
+    result = execute(spec)
+    assert not result.passed
+    assert result.log_tail
+    assert not any("Traceback" in line or line.startswith("File ") for line in result.log_tail)
+    for name in ("result.json", "junit.xml"):
+        assert str(ROOT) not in (spec.run_dir / name).read_text()
 
 
 def test_waves_leave_a_wave_file() -> None:

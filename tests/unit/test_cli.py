@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from prismem.errors import MisuseError
 from prismem.lib.pool import format_pool
 from prismem.lib.structs import FormatOptions
 from prismem.models import trace
@@ -148,6 +149,28 @@ def test_trace_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     spec = make_spec("kv_share", options={"trace": str(path)})
     spec.request()
     assert len(calls) == 1
+
+
+def test_file_that_cannot_be_written_is_one_line() -> None:
+    """Whatever file it is: its name and the reason, exit code 1."""
+    code = """import prismem.cli.main as main
+def refuse(**_):
+    raise PermissionError(13, "Permission denied", "build/run/x")
+main.cli = refuse
+main.main()"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("prismem: build/run/x: Permission denied; ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_replay_cannot_ask_for_what_the_run_cannot_have() -> None:
+    """Options that `replay` adds are held to the same rules."""
+    functional = make_spec("kv_share", port="functional")
+    with pytest.raises(MisuseError, match="WAVES: the functional port"):
+        functional.model_copy(update={"waves": True}).request()
+    with pytest.raises(MisuseError, match="PORT: 'functional' is not possible"):
+        make_spec("idle_latency").model_copy(update={"port": "functional"}).request()
 
 
 def test_inspect_shows_a_pool_and_refuses_another_version(tmp_path: Path) -> None:
