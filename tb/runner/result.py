@@ -1,5 +1,6 @@
 """The result of a run: one typed object, three renderers (text for people, JSON and JUnit XML for tools)."""
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -92,7 +93,8 @@ def tail(path: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     if not path.exists():
         return []
     text = path.read_text(encoding="utf-8", errors="replace")
-    return [line.strip() for line in text.splitlines() if line.strip() and "** " not in line and "****" not in line][-lines:]
+    kept = [line.strip() for line in text.splitlines() if line.strip() and not re.search(r"\*\*( |\*)", line)]
+    return kept[-lines:]
 
 
 def _xml_safe(text: str) -> str:
