@@ -145,3 +145,44 @@ const pm_test pm_test_alloc_runs = {.name = "alloc_runs",
                                     .about = "a run of 600 chunks goes round the nodes",
                                     .format = {.chunk_bytes = RUN_CHUNK_BYTES, .index_slots = 64},
                                     .worker = runs_worker};
+
+/* Chunks change owners: in its turn each node takes all blocks that there are and gives them back, so the next one gets chunks
+ * whose bitmaps others wrote. */
+#define HALF_CHUNK_BYTES (UINT64_C(128) << 10)
+#define BLOCKS_MAX 64u
+
+static int take_all(pm_test_ctx *ctx, uint64_t tag) {
+  block taken[BLOCKS_MAX];
+  pm_alloc_info info;
+  uint32_t count = 0;
+  while (count < BLOCKS_MAX && pm_alloc(ctx->pool, HALF_CHUNK_BYTES, &taken[count].offset) == 0) {
+    taken[count].lines = 1;
+    taken[count].tag = tag + count;
+    mark(ctx->pool, &taken[count]);
+    count += 1;
+  }
+  PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &info));
+  PM_EXPECT(ctx, count >= 2 * (info.chunks_total - ctx->nodes), "only %u halves of %llu chunks", count,
+            (unsigned long long)info.chunks_total);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (check_and_free(ctx, &taken[i]) != 0) return 1;
+  }
+  return 0;
+}
+
+static int migrate_worker(pm_test_ctx *ctx) {
+  const uint32_t next = (ctx->node + 1) % ctx->nodes, before = (ctx->node + ctx->nodes - 1) % ctx->nodes;
+  const uint64_t turns = (uint64_t)LAPS * ctx->scale * ctx->nodes;
+  for (uint64_t turn = ctx->node; turn < turns; turn += ctx->nodes) {
+    pm_signal signal = {0};
+    if (turn != 0) PM_EXPECT_OK(ctx, pm_receive(ctx->pool, before, 0, &signal));
+    if (take_all(ctx, turn << 16) != 0) return 1;
+    if (turn + 1 < turns) PM_EXPECT_OK(ctx, pm_send(ctx->pool, next, 0, &signal));
+  }
+  return 0;
+}
+
+const pm_test pm_test_alloc_migrate = {.name = "alloc_migrate",
+                                       .about = "all chunks go from node to node",
+                                       .format = {.chunk_bytes = 2 * HALF_CHUNK_BYTES, .index_slots = 64},
+                                       .worker = migrate_worker};

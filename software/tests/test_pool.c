@@ -106,3 +106,53 @@ const pm_test pm_test_pool_refuse = {.name = "pool_refuse",
                                      .nodes_max = 1,
                                      .bare = 1,
                                      .setup = setup};
+
+/* A block that was left dirty becomes metadata when the pool is formatted with a larger index; all of it must read as empty. */
+#define DIRTY_BYTES 4096u
+
+static int leave_dirty(pm_test_ctx *ctx) {
+  const pm_format_options format = {.pool_bytes = PM_TEST_POOL_BYTES, .nodes = 2, .index_slots = 16};
+  const pm_open_options options = {.node = 0};
+  pm_pool *pool;
+  pm_test_manager manager;
+  uint64_t offset;
+  PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
+  PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &pool));
+  pm_test_manager_start(&manager, pool);
+  PM_EXPECT_OK(ctx, pm_alloc(pool, DIRTY_BYTES, &offset));
+  unsigned char *bytes = pm_ptr(pool, offset);
+  pm_acquire(bytes, DIRTY_BYTES);
+  memset(bytes, 0xff, DIRTY_BYTES);
+  pm_test_manager_stop(&manager);
+  PM_EXPECT_OK(ctx, pm_close(pool));
+  return 0;
+}
+
+static int reformat_setup(pm_test_ctx *ctx) {
+  const pm_format_options format = {.pool_bytes = PM_TEST_POOL_BYTES, .nodes = 2, .index_slots = 4096};
+  const pm_open_options options = {.node = 1};
+  const pm_digest digest = {.lo = 5, .hi = 6};
+  pm_pool *pool;
+  pm_test_manager manager;
+  pm_index_info info;
+  if (leave_dirty(ctx) != 0) return 1;
+  PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
+  PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &pool));
+  pm_test_manager_start(&manager, pool);
+  for (uint64_t home = 0; home < format.index_slots; ++home) {
+    const pm_digest any = {.lo = home, .hi = digest.hi};
+    PM_EXPECT(ctx, pm_index_exists(pool, any) == 0, "slot %llu is not empty", (unsigned long long)home);
+  }
+  PM_EXPECT_OK(ctx, pm_index_stat(pool, &info));
+  PM_EXPECT(ctx, info.resident == 0 && info.slots == format.index_slots, "%llu resident in %llu slots",
+            (unsigned long long)info.resident, (unsigned long long)info.slots);
+  pm_test_manager_stop(&manager);
+  PM_EXPECT_OK(ctx, pm_close(pool));
+  return 0;
+}
+
+const pm_test pm_test_pool_reformat = {.name = "pool_reformat",
+                                       .about = "format over lines that were left dirty",
+                                       .nodes_max = 1,
+                                       .bare = 1,
+                                       .setup = reformat_setup};

@@ -8,14 +8,14 @@
 
 extern const pm_test pm_test_publish_consume, pm_test_store_line, pm_test_dma_flag;
 extern const pm_test pm_test_lock_counter, pm_test_lock_manager_fair, pm_test_lock_errors;
-extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs;
+extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs, pm_test_alloc_migrate;
 extern const pm_test pm_test_object_store;
 extern const pm_test pm_test_index_share, pm_test_index_handoff, pm_test_index_insert_race, pm_test_index_evict_race;
 extern const pm_test pm_test_index_full, pm_test_index_tombstones, pm_test_index_pins;
 extern const pm_test pm_test_index_exists, pm_test_index_pending;
 extern const pm_test pm_test_rendezvous_ring;
 extern const pm_test pm_test_dma_dirty;
-extern const pm_test pm_test_pool_refuse;
+extern const pm_test pm_test_pool_refuse, pm_test_pool_reformat;
 extern const pm_test pm_test_node_reuse, pm_test_claim_race;
 extern const pm_test pm_test_tract;
 
