@@ -44,7 +44,7 @@ def test_mutant_is_caught_and_replays(mutant: str) -> None:
     caught = first_caught(mutant)
     assert caught is not None, f"{mutant}: not caught with seeds {SEEDS.start}..{SEEDS.stop - 1}"
     assert caught.failure is not None
-    for what in (r"line \d+ \(pool\+0x[0-9a-f]+\)", r"host \d", r"\w+\.c:\d+ \(\w+\)"):
+    for what in (r"\bline \d+\b", r"pool\+0x[0-9a-f]+", r"host \d", r"\w+\.c:\d+ \(\w+\)"):
         assert re.search(what, caught.failure.message), caught.failure.message
     assert f"--mutant {mutant}" in caught.replay
     assert execute(caught.spec).failure == caught.failure

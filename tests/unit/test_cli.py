@@ -42,7 +42,6 @@ def prismem(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["sim", "kv_share", "--hosts", "many"], ["'many'"]),
         (["sim", "kv_share", "--hosts", "-3"], ["HOSTS: -3", "choose 1..16"]),
         (["sim", "kv_share", "--modules", "7"], ["MODULES: 7", "1, 2, 3, 4, 6, 8, 12, 16"]),
-        (["sim", "idle_latency", "--hosts", "3"], ["HOSTS: 3", "choose 1"]),
         (["sim", "kv_python", "--hosts", "3"], ["HOSTS: 3", "choose 1..2"]),
         (["sim", "kv_share", "--port", "functional", "--waves"], ["WAVES", "PORT=rtl"]),
         (["sim", "kv_share", "--port", ""], ["PORT: ''", "use rtl or functional"]),
