@@ -10,7 +10,8 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.table import Table
 
-LINE_BYTES = 64
+from prismem.lib.emu import LINE_BYTES
+
 STATS = ("min", "mean", "p50", "p99", "max")
 WIDTH = 110
 

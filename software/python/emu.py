@@ -20,6 +20,7 @@ from prismem.errors import PrismemError
 from prismem.paths import relative, software_library
 
 LINE_BYTES = 64
+POOL_UNIT_BYTES = 2 << 20  # pools come in whole huge pages
 POOL_PATH = "/prismem/pool"
 EXTERNAL_ARGS = 8
 THREAD_DAEMON = 1
@@ -92,6 +93,11 @@ class MachineConfig:
     jitter_ns: int = 0
     outstanding_max: int = 256
     hpa_base: int = 0
+
+
+def pool_size(needed_bytes: int) -> int:
+    """Size of the smallest pool that holds `needed_bytes`."""
+    return -(-needed_bytes // POOL_UNIT_BYTES) * POOL_UNIT_BYTES
 
 
 _U32, _U64 = ctypes.c_uint32, ctypes.c_uint64

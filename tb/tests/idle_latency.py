@@ -11,12 +11,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from prismem.lib.emu import POOL_PATH, MachineConfig
+from prismem.lib.emu import POOL_PATH, MachineConfig, pool_size
 from prismem.models.latency import idle_parts_ns
 from prismem.paths import software_library
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
 
-POOL_UNIT = 2 << 20
 PARTS = ("request", "memory", "response")
 KINDS: tuple[Literal["write", "read"], ...] = ("write", "read")
 TOLERANCE_NS = 1
@@ -57,7 +56,7 @@ class IdleLatency(Job):
         """A pool that holds the lines."""
         span = request.options.lines * request.options.stride
         # Nothing but the program's own accesses: no spontaneous cache events, no jitter.
-        return request.machine_config(pool_bytes=-(-span // POOL_UNIT) * POOL_UNIT, event_every=0)
+        return request.machine_config(pool_bytes=pool_size(span), event_every=0)
 
     def prepare(self, ctx: Context) -> None:
         """One thread on host 0."""

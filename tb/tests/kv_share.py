@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field
 
 from prismem.errors import MisuseError
-from prismem.lib.emu import POOL_PATH, MachineConfig
+from prismem.lib.emu import LINE_BYTES, POOL_PATH, MachineConfig, pool_size
 from prismem.lib.kv_job import STEPS, KvJob
 from prismem.lib.mutants import select_mutant
 from prismem.lib.structs import FormatOptions
@@ -25,7 +25,6 @@ from prismem.paths import found
 from prismem.tb.job import FILE_OPTION, CheckFailed, Context, Job, JobOptions, Request, register
 from prismem.tb.kv_report import bandwidth_by_port, render, spread
 
-LINE_BYTES = 64
 MIB = 1 << 20
 TRACE_SEED_MASK = 0xFFFF_FFFF
 SLOTS_PER_BLOCK = 4 / 3  # a hash table with linear probing stays short of three quarters full
@@ -133,9 +132,8 @@ class KvShare(Job):
         block_bytes = options.tokens_per_block * options.bytes_per_token
         table_bytes = slots * (LINE_BYTES + 16 + 8 * nodes)
         payload_bytes = 2 * (blocks + 1) * (1 << (block_bytes - 1).bit_length())
-        pool_bytes = -(-(table_bytes + payload_bytes + 8 * MIB) // (2 * MIB)) * 2 * MIB
         return FormatOptions(
-            pool_bytes=pool_bytes,
+            pool_bytes=pool_size(table_bytes + payload_bytes + 8 * MIB),
             nodes=nodes,
             index_slots=slots,
             index_capacity=blocks,

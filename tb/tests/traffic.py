@@ -13,12 +13,10 @@ from typing import Any
 from pydantic import Field
 
 from prismem.errors import MisuseError
-from prismem.lib.emu import MachineConfig, Policy, Traffic
+from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, Traffic, pool_size
 from prismem.models.latency import path_bound_gb_per_s
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
-from prismem.tb.kv_report import LINE_BYTES
 
-POOL_UNIT = 2 << 20
 RATE_TOLERANCE = 0.01  # completions bunch up at the end of a run
 
 
@@ -46,7 +44,7 @@ class TrafficJob(Job):
         options: TrafficOptions = request.options
         span = request.hosts * options.lines * LINE_BYTES
         return request.machine_config(
-            pool_bytes=-(-span // POOL_UNIT) * POOL_UNIT,
+            pool_bytes=pool_size(span),
             policy=Policy.LAZY,
             outstanding_max=2 * options.outstanding,  # reads and writes have half of the tags each
         )
