@@ -32,17 +32,36 @@ package pf_pkg;
     ReqWritePart  = 2'd2
   } req_op_e;
 
-  /// Header of a request frame on a lightpath.
+  /// Request to a memory module; a write's line travels beside it. `poison`: the line to be written is known to be bad.
   typedef struct packed {
     req_op_e   op;
+    logic      poison;
     nic_tag_t  tag;
     dpa_line_t line;
   } req_hdr_t;
 
-  /// Header of a response frame on a lightpath; read data follows, a write completion stands alone.
+  typedef enum logic [1:0] {
+    RspOk     = 2'd0,
+    RspPoison = 2'd1,  // read data that is known to be bad
+    RspError  = 2'd2   // the module could not do it
+  } rsp_status_e;
+
+  /// Response of a memory module; read data travels beside it, a write completion stands alone. `load` is the module's load
+  /// in the four levels of CXL's DevLoad.
   typedef struct packed {
-    nic_tag_t tag;
+    logic [1:0]  load;
+    rsp_status_e status;
+    nic_tag_t    tag;
   } rsp_hdr_t;
+
+  /// What befalls the next frame or flit that a transmitter starts: a fault hook of every link, all zero when nothing does.
+  /// Bits `flip` of the frame, counted from bit `at`, arrive inverted, as far as the frame reaches.
+  typedef struct packed {
+    logic        down;  // transmits nothing while this is set
+    logic        drop;  // the frame never arrives
+    logic [15:0] at;
+    logic [31:0] flip;
+  } link_fault_t;
 
   /// First-order timing of one kind of DRAM.
   typedef struct packed {
@@ -64,20 +83,35 @@ package pf_pkg;
     dram_straps_t ddr;
   } mem_straps_t;
 
+  /// CXL link between a host port and its NIC.
+  typedef struct packed {
+    delay_ns_t req_ns;    // host port to NIC, after the last byte
+    delay_ns_t rsp_ns;    // NIC to host port, after the last byte
+    rate_b16_t rate_b16;  // one direction
+  } cxl_straps_t;
+
+  /// PF-NIC.
+  typedef struct packed {
+    delay_ns_t decode_ns;  // message received to request eligible in its path queue
+  } nic_straps_t;
+
+  /// Lightpaths.
+  typedef struct packed {
+    rate_b16_t rate_b16;   // one direction
+    delay_ns_t phy_ns;     // electro-optical conversion and PHY of both ends, one direction
+    delay_ns_t flight_ns;  // fibre
+    delay_ns_t credits;    // frames in flight or in the receive buffer, a path and direction
+    bytes_t    rd_req_b;   // frames, by what they carry
+    bytes_t    wr_req_b;
+    bytes_t    rd_rsp_b;
+    bytes_t    wr_rsp_b;
+  } path_straps_t;
+
   /// Every delay and rate of the appliance; constant after reset.
   typedef struct packed {
-    delay_ns_t    cxl_req_ns;      // host port to NIC, after the last byte
-    delay_ns_t    cxl_rsp_ns;      // NIC to host port, after the last byte
-    rate_b16_t    cxl_rate_b16;    // one direction
-    delay_ns_t    nic_decode_ns;   // message received to request eligible in its path queue
-    rate_b16_t    path_rate_b16;   // lightpath, one direction
-    delay_ns_t    path_phy_ns;     // electro-optical conversion and PHY of both ends, one direction
-    delay_ns_t    path_flight_ns;  // fibre
-    delay_ns_t    path_credits;    // frames in flight or in the receive buffer, a path and direction
-    bytes_t       frame_rd_req_b;
-    bytes_t       frame_wr_req_b;
-    bytes_t       frame_rd_rsp_b;
-    bytes_t       frame_wr_rsp_b;
+    cxl_straps_t  cxl;
+    nic_straps_t  nic;
+    path_straps_t path;
     mem_straps_t  mem;
   } pf_straps_t;
 

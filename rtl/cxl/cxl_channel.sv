@@ -14,35 +14,35 @@ module cxl_channel
   input  delay_ns_t rsp_ns_i,
   input  rate_b16_t rate_b16_i,
   // Host port side
-  input  logic      host_req_valid_i,
-  output logic      host_req_ready_o,
-  input  m2s_req_t  host_req_i,
-  input  logic      host_rwd_valid_i,
-  output logic      host_rwd_ready_o,
-  input  m2s_rwd_t  host_rwd_i,
-  input  wline_t    host_rwd_line_i,
-  output logic      host_ndr_valid_o,
-  input  logic      host_ndr_ready_i,
-  output s2m_ndr_t  host_ndr_o,
-  output logic      host_drs_valid_o,
-  input  logic      host_drs_ready_i,
-  output s2m_drs_t  host_drs_o,
-  output data_t     host_drs_data_o,
+  input  logic [Lanes-1:0] host_req_valid_i,
+  output logic [Lanes-1:0] host_req_ready_o,
+  input  m2s_req_t  host_req_i[Lanes],
+  input  logic [Lanes-1:0] host_rwd_valid_i,
+  output logic [Lanes-1:0] host_rwd_ready_o,
+  input  m2s_rwd_t  host_rwd_i[Lanes],
+  input  wline_t    host_rwd_line_i[Lanes],
+  output logic [Lanes-1:0] host_ndr_valid_o,
+  input  logic [Lanes-1:0] host_ndr_ready_i,
+  output s2m_ndr_t  host_ndr_o[Lanes],
+  output logic [Lanes-1:0] host_drs_valid_o,
+  input  logic [Lanes-1:0] host_drs_ready_i,
+  output s2m_drs_t  host_drs_o[Lanes],
+  output data_t     host_drs_data_o[Lanes],
   // NIC side
-  output logic      nic_req_valid_o,
-  input  logic      nic_req_ready_i,
-  output m2s_req_t  nic_req_o,
-  output logic      nic_rwd_valid_o,
-  input  logic      nic_rwd_ready_i,
-  output m2s_rwd_t  nic_rwd_o,
-  output wline_t    nic_rwd_line_o,
-  input  logic      nic_ndr_valid_i,
-  output logic      nic_ndr_ready_o,
-  input  s2m_ndr_t  nic_ndr_i,
-  input  logic      nic_drs_valid_i,
-  output logic      nic_drs_ready_o,
-  input  s2m_drs_t  nic_drs_i,
-  input  data_t     nic_drs_data_i,
+  output logic [Lanes-1:0] nic_req_valid_o,
+  input  logic [Lanes-1:0] nic_req_ready_i,
+  output m2s_req_t  nic_req_o[Lanes],
+  output logic [Lanes-1:0] nic_rwd_valid_o,
+  input  logic [Lanes-1:0] nic_rwd_ready_i,
+  output m2s_rwd_t  nic_rwd_o[Lanes],
+  output wline_t    nic_rwd_line_o[Lanes],
+  input  logic [Lanes-1:0] nic_ndr_valid_i,
+  output logic [Lanes-1:0] nic_ndr_ready_o,
+  input  s2m_ndr_t  nic_ndr_i[Lanes],
+  input  logic [Lanes-1:0] nic_drs_valid_i,
+  output logic [Lanes-1:0] nic_drs_ready_o,
+  input  s2m_drs_t  nic_drs_i[Lanes],
+  input  data_t     nic_drs_data_i[Lanes],
   /// Time of the next action of its own; all ones when empty.
   output time_ns_t  wake_ns_o
 );
@@ -50,6 +50,22 @@ module cxl_channel
   time_ns_t m2s_wake_ns, s2m_wake_ns;
 
   assign wake_ns_o = earlier(m2s_wake_ns, s2m_wake_ns);
+
+  // One message a cycle and class here: lane 0.
+  assign host_req_ready_o[1] = 1'b0;
+  assign host_rwd_ready_o[1] = 1'b0;
+  assign nic_ndr_ready_o[1] = 1'b0;
+  assign nic_drs_ready_o[1] = 1'b0;
+  assign nic_req_valid_o[1] = 1'b0;
+  assign nic_rwd_valid_o[1] = 1'b0;
+  assign host_ndr_valid_o[1] = 1'b0;
+  assign host_drs_valid_o[1] = 1'b0;
+  assign nic_req_o[1] = '0;
+  assign nic_rwd_o[1] = '0;
+  assign nic_rwd_line_o[1] = '0;
+  assign host_ndr_o[1] = '0;
+  assign host_drs_o[1] = '0;
+  assign host_drs_data_o[1] = '0;
 
   cxl_wire #(
     .HeadBits    ($bits(m2s_req_t)),
@@ -61,20 +77,20 @@ module cxl_channel
     .now_i,
     .delay_ns_i  (req_ns_i),
     .rate_b16_i,
-    .head_valid_i(host_req_valid_i),
-    .head_ready_o(host_req_ready_o),
-    .head_i      (host_req_i),
-    .data_valid_i(host_rwd_valid_i),
-    .data_ready_o(host_rwd_ready_o),
-    .data_head_i (host_rwd_i),
-    .data_line_i (host_rwd_line_i),
-    .head_valid_o(nic_req_valid_o),
-    .head_ready_i(nic_req_ready_i),
-    .head_o      (nic_req_o),
-    .data_valid_o(nic_rwd_valid_o),
-    .data_ready_i(nic_rwd_ready_i),
-    .data_head_o (nic_rwd_o),
-    .data_line_o (nic_rwd_line_o),
+    .head_valid_i(host_req_valid_i[0]),
+    .head_ready_o(host_req_ready_o[0]),
+    .head_i      (host_req_i[0]),
+    .data_valid_i(host_rwd_valid_i[0]),
+    .data_ready_o(host_rwd_ready_o[0]),
+    .data_head_i (host_rwd_i[0]),
+    .data_line_i (host_rwd_line_i[0]),
+    .head_valid_o(nic_req_valid_o[0]),
+    .head_ready_i(nic_req_ready_i[0]),
+    .head_o      (nic_req_o[0]),
+    .data_valid_o(nic_rwd_valid_o[0]),
+    .data_ready_i(nic_rwd_ready_i[0]),
+    .data_head_o (nic_rwd_o[0]),
+    .data_line_o (nic_rwd_line_o[0]),
     .wake_ns_o   (m2s_wake_ns)
   );
 
@@ -88,20 +104,20 @@ module cxl_channel
     .now_i,
     .delay_ns_i  (rsp_ns_i),
     .rate_b16_i,
-    .head_valid_i(nic_ndr_valid_i),
-    .head_ready_o(nic_ndr_ready_o),
-    .head_i      (nic_ndr_i),
-    .data_valid_i(nic_drs_valid_i),
-    .data_ready_o(nic_drs_ready_o),
-    .data_head_i (nic_drs_i),
-    .data_line_i (nic_drs_data_i),
-    .head_valid_o(host_ndr_valid_o),
-    .head_ready_i(host_ndr_ready_i),
-    .head_o      (host_ndr_o),
-    .data_valid_o(host_drs_valid_o),
-    .data_ready_i(host_drs_ready_i),
-    .data_head_o (host_drs_o),
-    .data_line_o (host_drs_data_o),
+    .head_valid_i(nic_ndr_valid_i[0]),
+    .head_ready_o(nic_ndr_ready_o[0]),
+    .head_i      (nic_ndr_i[0]),
+    .data_valid_i(nic_drs_valid_i[0]),
+    .data_ready_o(nic_drs_ready_o[0]),
+    .data_head_i (nic_drs_i[0]),
+    .data_line_i (nic_drs_data_i[0]),
+    .head_valid_o(host_ndr_valid_o[0]),
+    .head_ready_i(host_ndr_ready_i[0]),
+    .head_o      (host_ndr_o[0]),
+    .data_valid_o(host_drs_valid_o[0]),
+    .data_ready_i(host_drs_ready_i[0]),
+    .data_head_o (host_drs_o[0]),
+    .data_line_o (host_drs_data_o[0]),
     .wake_ns_o   (s2m_wake_ns)
   );
 

@@ -92,6 +92,10 @@ package cxl_pkg;
     logic [15:0] tag;
   } s2m_drs_t;
 
+  /// Messages of one class that cross an interface in a cycle, at most: 128 GB/s are two lines a ns. They are in order by
+  /// lane: lane 1 is valid only with lane 0, and is taken only with lane 0. A lane is taken when it is valid and ready.
+  localparam int unsigned Lanes = 2;
+
   /// What a message costs on the wire while messages are not yet packed into flits: one slot, or one slot and a line.
   localparam bytes_t HeaderBytes = 12'd16;
   localparam bytes_t DataMessageBytes = 12'd80;

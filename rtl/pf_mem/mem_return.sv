@@ -140,10 +140,10 @@ module mem_return
       tx_has_data_o <= (tx_has_data_o & ~write_load) | read_load;
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_load[p]) begin
-          tx_hdr_o[p].tag <= read_tag_q[at(p, read_rd_q[p])];
+          tx_hdr_o[p] <= '{load: '0, status: RspOk, tag: read_tag_q[at(p, read_rd_q[p])]};
           tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
         end
-        if (write_load[p]) tx_hdr_o[p].tag <= write_tag_q[at(p, write_rd_q[p])];
+        if (write_load[p]) tx_hdr_o[p] <= '{load: '0, status: RspOk, tag: write_tag_q[at(p, write_rd_q[p])]};
       end
     end
   end

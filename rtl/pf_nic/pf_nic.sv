@@ -21,20 +21,20 @@ module pf_nic
   input  delay_ns_t                   decode_ns_i,
   input  hdm_decoder_t [Decoders-1:0] decoders_i,
   // CXL.mem
-  input  logic                        req_valid_i,
-  output logic                        req_ready_o,
-  input  m2s_req_t                    req_i,
-  input  logic                        rwd_valid_i,
-  output logic                        rwd_ready_o,
-  input  m2s_rwd_t                    rwd_i,
-  input  wline_t                      rwd_line_i,
-  output logic                        ndr_valid_o,
-  input  logic                        ndr_ready_i,
-  output s2m_ndr_t                    ndr_o,
-  output logic                        drs_valid_o,
-  input  logic                        drs_ready_i,
-  output s2m_drs_t                    drs_o,
-  output data_t                       drs_data_o,
+  input  logic [Lanes-1:0] req_valid_i,
+  output logic [Lanes-1:0] req_ready_o,
+  input  m2s_req_t                    req_i[Lanes],
+  input  logic [Lanes-1:0] rwd_valid_i,
+  output logic [Lanes-1:0] rwd_ready_o,
+  input  m2s_rwd_t                    rwd_i[Lanes],
+  input  wline_t                      rwd_line_i[Lanes],
+  output logic [Lanes-1:0] ndr_valid_o,
+  input  logic [Lanes-1:0] ndr_ready_i,
+  output s2m_ndr_t                    ndr_o[Lanes],
+  output logic [Lanes-1:0] drs_valid_o,
+  input  logic [Lanes-1:0] drs_ready_i,
+  output s2m_drs_t                    drs_o[Lanes],
+  output data_t                       drs_data_o[Lanes],
   // Lightpaths, transmit
   output logic [Modules-1:0]          tx_valid_o,
   output logic [Modules-1:0]          tx_has_data_o,
@@ -76,12 +76,21 @@ module pf_nic
   time_ns_t  queue_wake_ns;
   time_ns_t  local_wake_ns[2];
 
+  // One message a cycle and class here: lane 0.
+  assign req_ready_o[1] = 1'b0;
+  assign rwd_ready_o[1] = 1'b0;
+  assign ndr_valid_o[1] = 1'b0;
+  assign drs_valid_o[1] = 1'b0;
+  assign ndr_o[1] = '0;
+  assign drs_o[1] = '0;
+  assign drs_data_o[1] = '0;
+
   assign wake_ns_o = |rx_valid_i ? now_i : earlier(queue_wake_ns, earlier(local_wake_ns[0], local_wake_ns[1]));
 
   nic_hdm_decode u_decode_rwd (
     .decoders_i,
-    .valid_i   (rwd_valid_i),
-    .line_i    (rwd_i.address),
+    .valid_i   (rwd_valid_i[0]),
+    .line_i    (rwd_i[0].address),
     .hit_o     (hit[0]),
     .module_o  (target[0]),
     .dpa_line_o(dpa_line[0])
@@ -89,28 +98,28 @@ module pf_nic
 
   nic_hdm_decode u_decode_req (
     .decoders_i,
-    .valid_i   (req_valid_i),
-    .line_i    (req_i.address),
+    .valid_i   (req_valid_i[0]),
+    .line_i    (req_i[0].address),
     .hit_o     (hit[1]),
     .module_o  (target[1]),
     .dpa_line_o(dpa_line[1])
   );
 
   // MemInv changes no data and no cache stands behind this device: it is answered here.
-  assign req_is_read = req_i.opcode == M2sMemRd;
+  assign req_is_read = req_i[0].opcode == M2sMemRd;
   assign to_module[0] = hit[0];
   assign to_module[1] = hit[1] && req_is_read;
 
-  assign rwd_ready_o = tags_ready && local_room[0] && (!to_module[0] || queue_room[target[0][ModuleBits-1:0]]);
-  assign req_ready_o = tags_ready && local_room[1] && (!to_module[1] || queue_room[target[1][ModuleBits-1:0]]);
-  assign fire = {req_valid_i && req_ready_o, rwd_valid_i && rwd_ready_o};
+  assign rwd_ready_o[0] = tags_ready && local_room[0] && (!to_module[0] || queue_room[target[0][ModuleBits-1:0]]);
+  assign req_ready_o[0] = tags_ready && local_room[1] && (!to_module[1] || queue_room[target[1][ModuleBits-1:0]]);
+  assign fire = {req_valid_i[0] && req_ready_o[0], rwd_valid_i[0] && rwd_ready_o[0]};
   assign push = fire & {to_module[1], to_module[0]};
   assign local_push = fire & ~{to_module[1], to_module[0]};
 
-  assign info[0] = {rwd_i.ld_id, rwd_i.tag};
-  assign info[1] = {req_i.ld_id, req_i.tag};
-  assign hdr[0] = '{op: rwd_i.opcode == M2sMemWrPtl ? ReqWritePart : ReqWrite, tag: tag[0], line: dpa_line[0]};
-  assign hdr[1] = '{op: ReqRead, tag: tag[1], line: dpa_line[1]};
+  assign info[0] = {rwd_i[0].ld_id, rwd_i[0].tag};
+  assign info[1] = {req_i[0].ld_id, req_i[0].tag};
+  assign hdr[0] = '{op: rwd_i[0].opcode == M2sMemWrPtl ? ReqWritePart : ReqWrite, poison: rwd_i[0].poison, tag: tag[0], line: dpa_line[0]};
+  assign hdr[1] = '{op: ReqRead, poison: 1'b0, tag: tag[1], line: dpa_line[1]};
   assign local_in[0] = {1'b1, 1'b0, info[0]};
   assign local_in[1] = {!hit[1], req_is_read, info[1]};
 
@@ -143,7 +152,7 @@ module pf_nic
     .module_i     (target),
     .hdr_i        (hdr),
     .due_i        (now_i + time_ns_t'(decode_ns_i)),
-    .line_i       (rwd_line_i),
+    .line_i       (rwd_line_i[0]),
     .tx_valid_o,
     .tx_has_data_o,
     .tx_ready_i,
@@ -198,13 +207,13 @@ module pf_nic
     .local_valid_i(local_valid),
     .local_ready_o(local_ready),
     .local_i      (local_out),
-    .ndr_valid_o,
-    .ndr_ready_i,
-    .ndr_o,
-    .drs_valid_o,
-    .drs_ready_i,
-    .drs_o,
-    .drs_data_o
+    .ndr_valid_o(ndr_valid_o[0]),
+    .ndr_ready_i(ndr_ready_i[0]),
+    .ndr_o(ndr_o[0]),
+    .drs_valid_o(drs_valid_o[0]),
+    .drs_ready_i(drs_ready_i[0]),
+    .drs_o(drs_o[0]),
+    .drs_data_o(drs_data_o[0])
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

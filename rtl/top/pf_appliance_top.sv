@@ -28,20 +28,20 @@ module pf_appliance_top
   /// Lightpaths from NIC to module that are dark.
   input  logic [Hosts-1:0][Modules-1:0] path_down_i,
   // CXL.mem, by host
-  input  logic         [Hosts-1:0]      req_valid_i,
-  output logic         [Hosts-1:0]      req_ready_o,
-  input  m2s_req_t                      req_i     [Hosts],
-  input  logic         [Hosts-1:0]      rwd_valid_i,
-  output logic         [Hosts-1:0]      rwd_ready_o,
-  input  m2s_rwd_t                      rwd_i     [Hosts],
-  input  wline_t                        rwd_line_i[Hosts],
-  output logic         [Hosts-1:0]      ndr_valid_o,
-  input  logic         [Hosts-1:0]      ndr_ready_i,
-  output s2m_ndr_t                      ndr_o     [Hosts],
-  output logic         [Hosts-1:0]      drs_valid_o,
-  input  logic         [Hosts-1:0]      drs_ready_i,
-  output s2m_drs_t                      drs_o     [Hosts],
-  output data_t                         drs_data_o[Hosts],
+  input  logic [Hosts-1:0][Lanes-1:0]     req_valid_i,
+  output logic [Hosts-1:0][Lanes-1:0]     req_ready_o,
+  input  m2s_req_t                      req_i     [Hosts][Lanes],
+  input  logic [Hosts-1:0][Lanes-1:0]     rwd_valid_i,
+  output logic [Hosts-1:0][Lanes-1:0]     rwd_ready_o,
+  input  m2s_rwd_t                      rwd_i     [Hosts][Lanes],
+  input  wline_t                        rwd_line_i[Hosts][Lanes],
+  output logic [Hosts-1:0][Lanes-1:0]     ndr_valid_o,
+  input  logic [Hosts-1:0][Lanes-1:0]     ndr_ready_i,
+  output s2m_ndr_t                      ndr_o     [Hosts][Lanes],
+  output logic [Hosts-1:0][Lanes-1:0]     drs_valid_o,
+  input  logic [Hosts-1:0][Lanes-1:0]     drs_ready_i,
+  output s2m_drs_t                      drs_o     [Hosts][Lanes],
+  output data_t                         drs_data_o[Hosts][Lanes],
   // Media, by module and port; read data one cycle after the request, writes of a cycle before its reads
   output logic [Modules-1:0][Hosts-1:0] media_rd_valid_o,
   output req_hdr_t                      media_rd_hdr_o [Modules][Hosts],
@@ -87,26 +87,26 @@ module pf_appliance_top
 
   delay_ns_t path_ns;
   frame_ptr_t path_credits;
-  assign path_ns = straps_i.path_phy_ns + straps_i.path_flight_ns;
-  assign path_credits = frame_ptr_t'(straps_i.path_credits);
+  assign path_ns = straps_i.path.phy_ns + straps_i.path.flight_ns;
+  assign path_credits = frame_ptr_t'(straps_i.path.credits);
 
   for (genvar h = 0; h < Hosts; h++) begin : gen_host
-    logic     nic_req_valid, nic_req_ready, nic_rwd_valid, nic_rwd_ready;
-    logic     nic_ndr_valid, nic_ndr_ready, nic_drs_valid, nic_drs_ready;
-    m2s_req_t nic_req;
-    m2s_rwd_t nic_rwd;
-    wline_t   nic_rwd_line;
-    s2m_ndr_t nic_ndr;
-    s2m_drs_t nic_drs;
-    data_t    nic_drs_data;
+    logic [Lanes-1:0] nic_req_valid, nic_req_ready, nic_rwd_valid, nic_rwd_ready;
+    logic [Lanes-1:0] nic_ndr_valid, nic_ndr_ready, nic_drs_valid, nic_drs_ready;
+    m2s_req_t nic_req     [Lanes];
+    m2s_rwd_t nic_rwd     [Lanes];
+    wline_t   nic_rwd_line[Lanes];
+    s2m_ndr_t nic_ndr     [Lanes];
+    s2m_drs_t nic_drs     [Lanes];
+    data_t    nic_drs_data[Lanes];
 
     cxl_channel u_cxl (
       .clk_i,
       .rst_ni,
       .now_i,
-      .req_ns_i        (straps_i.cxl_req_ns),
-      .rsp_ns_i        (straps_i.cxl_rsp_ns),
-      .rate_b16_i      (straps_i.cxl_rate_b16),
+      .req_ns_i        (straps_i.cxl.req_ns),
+      .rsp_ns_i        (straps_i.cxl.rsp_ns),
+      .rate_b16_i      (straps_i.cxl.rate_b16),
       .host_req_valid_i(req_valid_i[h]),
       .host_req_ready_o(req_ready_o[h]),
       .host_req_i      (req_i[h]),
@@ -147,7 +147,7 @@ module pf_appliance_top
       .rst_ni,
       .now_i,
       .id_i         (4'(h)),
-      .decode_ns_i  (straps_i.nic_decode_ns),
+      .decode_ns_i  (straps_i.nic.decode_ns),
       .decoders_i   (decoders_i[h]),
       .req_valid_i  (nic_req_valid),
       .req_ready_o  (nic_req_ready),
@@ -188,10 +188,10 @@ module pf_appliance_top
     .clk_i,
     .rst_ni,
     .now_i,
-    .rate_b16_i    (straps_i.path_rate_b16),
+    .rate_b16_i    (straps_i.path.rate_b16),
     .delay_ns_i    (path_ns),
-    .head_frame_b_i(straps_i.frame_rd_req_b),
-    .line_frame_b_i(straps_i.frame_wr_req_b),
+    .head_frame_b_i(straps_i.path.rd_req_b),
+    .line_frame_b_i(straps_i.path.wr_req_b),
     .credits_i     (path_credits),
     .down_i        (path_down_i),
     .tx_valid_i    (req_tx_valid),
@@ -217,10 +217,10 @@ module pf_appliance_top
     .clk_i,
     .rst_ni,
     .now_i,
-    .rate_b16_i    (straps_i.path_rate_b16),
+    .rate_b16_i    (straps_i.path.rate_b16),
     .delay_ns_i    (path_ns),
-    .head_frame_b_i(straps_i.frame_wr_rsp_b),
-    .line_frame_b_i(straps_i.frame_rd_rsp_b),
+    .head_frame_b_i(straps_i.path.wr_rsp_b),
+    .line_frame_b_i(straps_i.path.rd_rsp_b),
     .credits_i     (path_credits),
     .down_i        ('0),
     .tx_valid_i    (rsp_tx_valid),

@@ -22,20 +22,20 @@ module host_port
   /// Time of the latest completion, or of the first request after idling.
   output time_ns_t    progress_ns_o,
   // CXL.mem
-  output logic        req_valid_o,
-  input  logic        req_ready_i,
-  output m2s_req_t    req_o,
-  output logic        rwd_valid_o,
-  input  logic        rwd_ready_i,
-  output m2s_rwd_t    rwd_o,
-  output wline_t      rwd_line_o,
-  input  logic        ndr_valid_i,
-  output logic        ndr_ready_o,
-  input  s2m_ndr_t    ndr_i,
-  input  logic        drs_valid_i,
-  output logic        drs_ready_o,
-  input  s2m_drs_t    drs_i,
-  input  data_t       drs_data_i
+  output logic [Lanes-1:0] req_valid_o,
+  input  logic [Lanes-1:0] req_ready_i,
+  output m2s_req_t    req_o[Lanes],
+  output logic [Lanes-1:0] rwd_valid_o,
+  input  logic [Lanes-1:0] rwd_ready_i,
+  output m2s_rwd_t    rwd_o[Lanes],
+  output wline_t      rwd_line_o[Lanes],
+  input  logic [Lanes-1:0] ndr_valid_i,
+  output logic [Lanes-1:0] ndr_ready_o,
+  input  s2m_ndr_t    ndr_i[Lanes],
+  input  logic [Lanes-1:0] drs_valid_i,
+  output logic [Lanes-1:0] drs_ready_o,
+  input  s2m_drs_t    drs_i[Lanes],
+  input  data_t       drs_data_i[Lanes]
 );
 
   logic        req_valid_q, rwd_valid_q, doubled_q;
@@ -48,24 +48,33 @@ module host_port
   logic [31:0] stall_state_q;
   logic        stall, req_take, rwd_take, req_double, ndr_fire, drs_fire;
 
-  assign req_valid_o = req_valid_q;
-  assign req_o = req_q;
-  assign rwd_valid_o = rwd_valid_q;
-  assign rwd_o = rwd_q;
-  assign rwd_line_o = rwd_line_q;
+  // One message a cycle and class: lane 0.
+  assign req_valid_o[1] = 1'b0;
+  assign rwd_valid_o[1] = 1'b0;
+  assign ndr_ready_o[1] = 1'b0;
+  assign drs_ready_o[1] = 1'b0;
+  assign req_o[1] = '0;
+  assign rwd_o[1] = '0;
+  assign rwd_line_o[1] = '0;
+
+  assign req_valid_o[0] = req_valid_q;
+  assign req_o[0] = req_q;
+  assign rwd_valid_o[0] = rwd_valid_q;
+  assign rwd_o[0] = rwd_q;
+  assign rwd_line_o[0] = rwd_line_q;
   assign outstanding_o = outstanding_q;
   assign progress_ns_o = progress_ns_q;
   assign busy_o = outstanding_q != 0;
   assign active_o = req_valid_q || rwd_valid_q || stall_permille != 0;
 
   assign stall = fault_deaf_i || (stall_permille != 0 && stall_state_q % 1000 < stall_permille);
-  assign ndr_ready_o = !stall;
-  assign drs_ready_o = !stall;
-  assign ndr_fire = ndr_valid_i && ndr_ready_o;
-  assign drs_fire = drs_valid_i && drs_ready_o;
-  assign req_double = fault_double_i && !doubled_q && req_valid_q && req_ready_i;
-  assign req_take = (!req_valid_q || req_ready_i) && !req_double;
-  assign rwd_take = !rwd_valid_q || rwd_ready_i;
+  assign ndr_ready_o[0] = !stall;
+  assign drs_ready_o[0] = !stall;
+  assign ndr_fire = ndr_valid_i[0] && ndr_ready_o[0];
+  assign drs_fire = drs_valid_i[0] && drs_ready_o[0];
+  assign req_double = fault_double_i && !doubled_q && req_valid_q && req_ready_i[0];
+  assign req_take = (!req_valid_q || req_ready_i[0]) && !req_double;
+  assign rwd_take = !rwd_valid_q || rwd_ready_i[0];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -104,13 +113,13 @@ module host_port
         end
       end
       if (drs_fire) begin
-        emu_probe(now_i, StageHost, 32'(id_i), 32'(drs_i.tag), 0);
-        emu_port_done(now_i, 32'(id_i), 32'(drs_i.tag),
-                      drs_i.poison ? EmuPoison : drs_i.opcode == S2mMemDataNxm ? EmuNxm : EmuOk, drs_data_i);
+        emu_probe(now_i, StageHost, 32'(id_i), 32'(drs_i[0].tag), 0);
+        emu_port_done(now_i, 32'(id_i), 32'(drs_i[0].tag),
+                      drs_i[0].poison ? EmuPoison : drs_i[0].opcode == S2mMemDataNxm ? EmuNxm : EmuOk, drs_data_i[0]);
       end
       if (ndr_fire) begin
-        emu_probe(now_i, StageHost, 32'(id_i), 32'(ndr_i.tag), 0);
-        emu_port_done(now_i, 32'(id_i), 32'(ndr_i.tag), ndr_i.err ? EmuNxm : EmuOk, '0);
+        emu_probe(now_i, StageHost, 32'(id_i), 32'(ndr_i[0].tag), 0);
+        emu_port_done(now_i, 32'(id_i), 32'(ndr_i[0].tag), ndr_i[0].err ? EmuNxm : EmuOk, '0);
       end
       if (req_double) doubled_q <= 1'b1;
       outstanding_q <= outstanding_q + taken + 32'(req_double) - 32'(drs_fire) - 32'(ndr_fire);

@@ -42,13 +42,13 @@ module tb_appliance
   logic [31:0] outstanding[Hosts];
   time_ns_t progress_ns[Hosts];
 
-  logic [Hosts-1:0] req_valid, req_ready, rwd_valid, rwd_ready, ndr_valid, ndr_ready, drs_valid, drs_ready;
-  m2s_req_t req[Hosts];
-  m2s_rwd_t rwd[Hosts];
-  wline_t   rwd_line[Hosts];
-  s2m_ndr_t ndr[Hosts];
-  s2m_drs_t drs[Hosts];
-  data_t    drs_data[Hosts];
+  logic [Hosts-1:0][Lanes-1:0] req_valid, req_ready, rwd_valid, rwd_ready, ndr_valid, ndr_ready, drs_valid, drs_ready;
+  m2s_req_t req[Hosts][Lanes];
+  m2s_rwd_t rwd[Hosts][Lanes];
+  wline_t   rwd_line[Hosts][Lanes];
+  s2m_ndr_t ndr[Hosts][Lanes];
+  s2m_drs_t drs[Hosts][Lanes];
+  data_t    drs_data[Hosts][Lanes];
 
   logic [Modules-1:0][Hosts-1:0] media_rd_valid, media_wr_valid;
   req_hdr_t media_rd_hdr[Modules][Hosts];

@@ -41,24 +41,24 @@ module tb_straps
 
   // The lower bounds are what the blocks need to be exact: a queue is read into its output register 1 ns ahead.
   task automatic read_delays();
-    straps_o.cxl_req_ns = delay("cxl_req_ns", 23, 1);
-    straps_o.cxl_rsp_ns = delay("cxl_rsp_ns", 46, 1);
-    straps_o.cxl_rate_b16 = rate("cxl_rate_b16", 2048);
-    straps_o.nic_decode_ns = delay("nic_decode_ns", 12, 2);
-    straps_o.path_rate_b16 = rate("path_rate_b16", 450);
-    straps_o.path_phy_ns = delay("path_phy_ns", 28, 1);
-    straps_o.path_flight_ns = delay("path_flight_ns", 25, 0);
-    straps_o.path_credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(pf_link_pkg::FramesMax)));
-    straps_o.frame_rd_req_b = frame("frame_rd_req_b", 14, 1);
-    straps_o.frame_wr_req_b = frame("frame_wr_req_b", 78, 64);
-    straps_o.frame_rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
-    straps_o.frame_wr_rsp_b = frame("frame_wr_rsp_b", 8, 1);
+    straps_o.cxl.req_ns = delay("cxl_req_ns", 23, 1);
+    straps_o.cxl.rsp_ns = delay("cxl_rsp_ns", 46, 1);
+    straps_o.cxl.rate_b16 = rate("cxl_rate_b16", 2048);
+    straps_o.nic.decode_ns = delay("nic_decode_ns", 12, 2);
+    straps_o.path.rate_b16 = rate("path_rate_b16", 450);
+    straps_o.path.phy_ns = delay("path_phy_ns", 28, 1);
+    straps_o.path.flight_ns = delay("path_flight_ns", 25, 0);
+    straps_o.path.credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(pf_link_pkg::FramesMax)));
+    straps_o.path.rd_req_b = frame("frame_rd_req_b", 14, 1);
+    straps_o.path.wr_req_b = frame("frame_wr_req_b", 78, 64);
+    straps_o.path.rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
+    straps_o.path.wr_rsp_b = frame("frame_wr_rsp_b", 8, 1);
     straps_o.mem.port_ns = delay("mem_port_ns", 14, 0);
     straps_o.mem.return_ns = delay("mem_return_ns", 12, 2);
     straps_o.mem.commit_ns = delay("hbm_commit_ns", 5, 2);
-    if (32'(straps_o.path_phy_ns) + 32'(straps_o.path_flight_ns) > 32'(DelayMax))
+    if (32'(straps_o.path.phy_ns) + 32'(straps_o.path.flight_ns) > 32'(DelayMax))
       $fatal(1, "%m: straps path_phy_ns %0d + path_flight_ns %0d are more than %0d; shorten the fibre",
-             straps_o.path_phy_ns, straps_o.path_flight_ns, DelayMax);
+             straps_o.path.phy_ns, straps_o.path.flight_ns, DelayMax);
   endtask
 
   task automatic read_dram();
