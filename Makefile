@@ -22,10 +22,10 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
 unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
-.PHONY: help demo test sim regress bench lint format doctor software clean distclean
+.PHONY: help demo test sim regress rtl-mutants bench lint format doctor software clean distclean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make sim TEST=kv_share HOSTS=4 MODULES=4 PROFILE=pfma PORT=rtl|functional SEED=7 WAVES=1"
 	@echo "           TRACE=file.jsonl MUTANT=name|help COHERENT=1 LOG=1 SET='path.fibre_length=15 m' OPTS='name=value ...'"
@@ -47,6 +47,9 @@ test: $(READY) ## the regression that passes on a clean checkout
 
 regress: $(READY) ## everything, the long tests too
 	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_FLAGS)
+
+rtl-mutants: $(READY) ## each seeded fault of the hardware is built and has to fail a test -> build/rtl_mutants/result.json
+	@$(BIN)/prismem rtl-mutants
 
 bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> build/bench/result.json
 	@$(BIN)/prismem bench

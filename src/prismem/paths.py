@@ -5,14 +5,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "profiles"
-RTL = ROOT / "rtl"
+# The hardware that is built; a copy of it with a fault in it (prismem.tb.runner.rtl_mutants) takes its place by name.
+RTL_VARIABLE = "PRISMEM_RTL"
+RTL = Path(os.environ.get(RTL_VARIABLE) or ROOT / "rtl")
 BENCH_HDL = ROOT / "tb" / "hdl"
 SOFTWARE = ROOT / "software"
 
 BUILD = ROOT / "build"
-BUILD_RUN = BUILD / "run"
 BUILD_SW = BUILD / "sw"
-BUILD_VERILATOR = BUILD / "verilator"
+# What comes from a copy of the hardware lies beside it.
+_HDL_BUILD = BUILD if RTL == ROOT / "rtl" else RTL.parent
+BUILD_RUN = _HDL_BUILD / "run"
+BUILD_VERILATOR = _HDL_BUILD / "verilator"
+RTL_MUTANTS = ROOT / "tests" / "rtl_mutants"
+BUILD_RTL_MUTANTS = BUILD / "rtl_mutants"
 
 
 # Public request traces; they are no part of the checkout.

@@ -87,8 +87,10 @@ def import_problems(package: str, text: str) -> list[str]:
 def command_problems(text: str, targets: set[str], commands: set[str]) -> list[str]:
     """`make x` and `prismem x` in the code of a document that do not exist."""
     code = "\n".join(re.findall(r"```.*?```", text, re.DOTALL) + re.findall(r"`[^`\n]+`", text))
-    unknown = [f"make {name}" for name in re.findall(r"\bmake ([a-z]+)\b", code) if name not in targets]
-    return unknown + [f"prismem {name}" for name in re.findall(r"\bprismem ([a-z]+)\b", code) if name not in commands]
+    unknown = [f"make {name}" for name in re.findall(r"\bmake ([a-z][a-z-]*)", code) if name not in targets]
+    return unknown + [
+        f"prismem {name}" for name in re.findall(r"\bprismem ([a-z][a-z-]*)", code) if name not in commands
+    ]
 
 
 def link_problems(path: Path, text: str) -> list[str]:
@@ -98,7 +100,7 @@ def link_problems(path: Path, text: str) -> list[str]:
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def report(problems: dict[str, list[str]]) -> str:

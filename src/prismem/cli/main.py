@@ -135,6 +135,15 @@ def bench() -> None:
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
+@cli.command(name="rtl-mutants")
+@click.argument("names", nargs=-1)
+def rtl_mutants(names: tuple[str, ...]) -> None:
+    """Build the hardware with each seeded fault (or those NAMES); every one has to fail a test."""
+    from prismem.cli.rtl_mutants import run
+
+    sys.exit(EXIT_PASSED if run(Console(), names) else EXIT_FAILED)
+
+
 @cli.command()
 @click.argument("pool", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
