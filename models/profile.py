@@ -6,6 +6,7 @@ time 0 (`straps`), and the input of the latency and bandwidth models. Every numb
 
 import tomllib
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -60,9 +61,16 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Rack(Section):
-    """How many of each there are at most."""
+class Fabric(StrEnum):
+    """What lies between host adapters and memory modules; the order is that of the bench's parameter."""
 
+    PHOTONIC = "photonic"
+
+
+class Rack(Section):
+    """What the machine is, and how many of each there are at most."""
+
+    fabric: Fabric = Fabric.PHOTONIC
     hosts: Few
     modules: Few
 
@@ -220,6 +228,7 @@ class Profile(Section):
         """Structural parameters of the bench: what a build is made for."""
         self.check_size(hosts, modules)
         return {
+            "Fabric": list(Fabric).index(self.rack.fabric),
             "Hosts": hosts,
             "Modules": modules,
             "NicTags": self.nic.tags.canonical,

@@ -1,6 +1,7 @@
 """What a wrong profile or override is told: one line with key, value and cure."""
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -75,6 +76,8 @@ def _wanted(model: type[BaseModel], loc: list[str]) -> str:
     kind = _type_at(model, loc)
     if kind is str:
         return "a text in quotes"
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return f"one of {', '.join(member.value for member in kind)}"
     if not isinstance(kind, type):
         return "a number"
     return _QUANTITY_EXAMPLE if issubclass(kind, Quantity) else f"a table [{'.'.join(loc)}]"

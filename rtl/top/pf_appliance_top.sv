@@ -1,6 +1,7 @@
-// The appliance: a NIC for each host, the mesh of lightpaths with its fibre shuffles, and the memory modules.
+// The photonic appliance: a NIC for each host, the mesh of lightpaths with its fibre shuffles, and the memory modules.
 //
-// Each host's CXL.mem port and each module's media leave here; what drives them is the bench's business.
+// Each host's CXL.mem port and each module's media leave here; what drives them is the bench's business. type3_top and
+// switch_top have the same ports: the fabric between adapters and modules is all that differs.
 
 module pf_appliance_top
   import pf_pkg::*;
@@ -28,18 +29,18 @@ module pf_appliance_top
   /// Lightpaths from NIC to module that are dark.
   input  logic [Hosts-1:0][Modules-1:0] path_down_i,
   // CXL.mem, by host
-  input  logic [Hosts-1:0][Lanes-1:0]     req_valid_i,
-  output logic [Hosts-1:0][Lanes-1:0]     req_ready_o,
+  input  logic [Hosts-1:0][Lanes-1:0]   req_valid_i,
+  output logic [Hosts-1:0][Lanes-1:0]   req_ready_o,
   input  m2s_req_t                      req_i     [Hosts][Lanes],
-  input  logic [Hosts-1:0][Lanes-1:0]     rwd_valid_i,
-  output logic [Hosts-1:0][Lanes-1:0]     rwd_ready_o,
+  input  logic [Hosts-1:0][Lanes-1:0]   rwd_valid_i,
+  output logic [Hosts-1:0][Lanes-1:0]   rwd_ready_o,
   input  m2s_rwd_t                      rwd_i     [Hosts][Lanes],
   input  wline_t                        rwd_line_i[Hosts][Lanes],
-  output logic [Hosts-1:0][Lanes-1:0]     ndr_valid_o,
-  input  logic [Hosts-1:0][Lanes-1:0]     ndr_ready_i,
+  output logic [Hosts-1:0][Lanes-1:0]   ndr_valid_o,
+  input  logic [Hosts-1:0][Lanes-1:0]   ndr_ready_i,
   output s2m_ndr_t                      ndr_o     [Hosts][Lanes],
-  output logic [Hosts-1:0][Lanes-1:0]     drs_valid_o,
-  input  logic [Hosts-1:0][Lanes-1:0]     drs_ready_i,
+  output logic [Hosts-1:0][Lanes-1:0]   drs_valid_o,
+  input  logic [Hosts-1:0][Lanes-1:0]   drs_ready_i,
   output s2m_drs_t                      drs_o     [Hosts][Lanes],
   output data_t                         drs_data_o[Hosts][Lanes],
   // Media, by module and port; read data one cycle after the request, writes of a cycle before its reads
@@ -56,16 +57,9 @@ module pf_appliance_top
   output time_ns_t                      wake_ns_o
 );
 
-  time_ns_t cxl_wake_ns[Hosts];
-  time_ns_t nic_wake_ns[Hosts];
-  time_ns_t mem_wake_ns[Modules];
-  time_ns_t request_wake_ns, response_wake_ns;
+  time_ns_t host_wake_ns, request_wake_ns, response_wake_ns, mem_wake_ns;
 
-  always_comb begin
-    wake_ns_o = earlier(request_wake_ns, response_wake_ns);
-    for (int unsigned h = 0; h < Hosts; h++) wake_ns_o = earlier(wake_ns_o, earlier(cxl_wake_ns[h], nic_wake_ns[h]));
-    for (int unsigned m = 0; m < Modules; m++) wake_ns_o = earlier(wake_ns_o, mem_wake_ns[m]);
-  end
+  assign wake_ns_o = earlier(earlier(request_wake_ns, response_wake_ns), earlier(host_wake_ns, mem_wake_ns));
 
   // NIC order
   logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready;
@@ -90,94 +84,46 @@ module pf_appliance_top
   assign path_ns = straps_i.path.phy_ns + straps_i.path.flight_ns;
   assign path_credits = frame_ptr_t'(straps_i.path.credits);
 
-  for (genvar h = 0; h < Hosts; h++) begin : gen_host
-    logic [Lanes-1:0] nic_req_valid, nic_req_ready, nic_rwd_valid, nic_rwd_ready;
-    logic [Lanes-1:0] nic_ndr_valid, nic_ndr_ready, nic_drs_valid, nic_drs_ready;
-    m2s_req_t nic_req     [Lanes];
-    m2s_rwd_t nic_rwd     [Lanes];
-    wline_t   nic_rwd_line[Lanes];
-    s2m_ndr_t nic_ndr     [Lanes];
-    s2m_drs_t nic_drs     [Lanes];
-    data_t    nic_drs_data[Lanes];
-
-    cxl_channel u_cxl (
-      .clk_i,
-      .rst_ni,
-      .now_i,
-      .req_ns_i        (straps_i.cxl.req_ns),
-      .rsp_ns_i        (straps_i.cxl.rsp_ns),
-      .rate_b16_i      (straps_i.cxl.rate_b16),
-      .host_req_valid_i(req_valid_i[h]),
-      .host_req_ready_o(req_ready_o[h]),
-      .host_req_i      (req_i[h]),
-      .host_rwd_valid_i(rwd_valid_i[h]),
-      .host_rwd_ready_o(rwd_ready_o[h]),
-      .host_rwd_i      (rwd_i[h]),
-      .host_rwd_line_i (rwd_line_i[h]),
-      .host_ndr_valid_o(ndr_valid_o[h]),
-      .host_ndr_ready_i(ndr_ready_i[h]),
-      .host_ndr_o      (ndr_o[h]),
-      .host_drs_valid_o(drs_valid_o[h]),
-      .host_drs_ready_i(drs_ready_i[h]),
-      .host_drs_o      (drs_o[h]),
-      .host_drs_data_o (drs_data_o[h]),
-      .nic_req_valid_o (nic_req_valid),
-      .nic_req_ready_i (nic_req_ready),
-      .nic_req_o       (nic_req),
-      .nic_rwd_valid_o (nic_rwd_valid),
-      .nic_rwd_ready_i (nic_rwd_ready),
-      .nic_rwd_o       (nic_rwd),
-      .nic_rwd_line_o  (nic_rwd_line),
-      .nic_ndr_valid_i (nic_ndr_valid),
-      .nic_ndr_ready_o (nic_ndr_ready),
-      .nic_ndr_i       (nic_ndr),
-      .nic_drs_valid_i (nic_drs_valid),
-      .nic_drs_ready_o (nic_drs_ready),
-      .nic_drs_i       (nic_drs),
-      .nic_drs_data_i  (nic_drs_data),
-      .wake_ns_o       (cxl_wake_ns[h])
-    );
-
-    pf_nic #(
-      .Modules       (Modules),
-      .Tags          (NicTags),
-      .PathQueueDepth(PathQueueDepth)
-    ) u_nic (
-      .clk_i,
-      .rst_ni,
-      .now_i,
-      .id_i         (4'(h)),
-      .decode_ns_i  (straps_i.nic.decode_ns),
-      .decoders_i   (decoders_i[h]),
-      .req_valid_i  (nic_req_valid),
-      .req_ready_o  (nic_req_ready),
-      .req_i        (nic_req),
-      .rwd_valid_i  (nic_rwd_valid),
-      .rwd_ready_o  (nic_rwd_ready),
-      .rwd_i        (nic_rwd),
-      .rwd_line_i   (nic_rwd_line),
-      .ndr_valid_o  (nic_ndr_valid),
-      .ndr_ready_i  (nic_ndr_ready),
-      .ndr_o        (nic_ndr),
-      .drs_valid_o  (nic_drs_valid),
-      .drs_ready_i  (nic_drs_ready),
-      .drs_o        (nic_drs),
-      .drs_data_o   (nic_drs_data),
-      .tx_valid_o   (req_tx_valid[h]),
-      .tx_has_data_o(req_tx_has_data[h]),
-      .tx_ready_i   (req_tx_ready[h]),
-      .tx_hdr_o     (req_tx_hdr[h]),
-      .tx_line_o    (req_tx_line[h]),
-      .rx_valid_i   (rsp_rx_valid[h]),
-      .rx_has_data_i(rsp_rx_has_data[h]),
-      .rx_ready_o   (rsp_rx_ready[h]),
-      .rx_hdr_i     (rsp_rx_hdr[h]),
-      .rx_data_i    (rsp_rx_data[h]),
-      .nxm_count_o  (nxm_count_o[h]),
-      .tags_used_o  (tags_used_o[h]),
-      .wake_ns_o    (nic_wake_ns[h])
-    );
-  end
+  host_adapters #(
+    .Hosts         (Hosts),
+    .Modules       (Modules),
+    .NicTags       (NicTags),
+    .PathQueueDepth(PathQueueDepth)
+  ) u_hosts (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .cxl_straps_i (straps_i.cxl),
+    .nic_straps_i (straps_i.nic),
+    .decoders_i,
+    .req_valid_i,
+    .req_ready_o,
+    .req_i,
+    .rwd_valid_i,
+    .rwd_ready_o,
+    .rwd_i,
+    .rwd_line_i,
+    .ndr_valid_o,
+    .ndr_ready_i,
+    .ndr_o,
+    .drs_valid_o,
+    .drs_ready_i,
+    .drs_o,
+    .drs_data_o,
+    .tx_valid_o   (req_tx_valid),
+    .tx_has_data_o(req_tx_has_data),
+    .tx_ready_i   (req_tx_ready),
+    .tx_hdr_o     (req_tx_hdr),
+    .tx_line_o    (req_tx_line),
+    .rx_valid_i   (rsp_rx_valid),
+    .rx_has_data_i(rsp_rx_has_data),
+    .rx_ready_o   (rsp_rx_ready),
+    .rx_hdr_i     (rsp_rx_hdr),
+    .rx_data_i    (rsp_rx_data),
+    .nxm_count_o,
+    .tags_used_o,
+    .wake_ns_o    (host_wake_ns)
+  );
 
   lightpath_array #(
     .Near  (Hosts),
@@ -237,40 +183,38 @@ module pf_appliance_top
     .wake_ns_o     (response_wake_ns)
   );
 
-  for (genvar m = 0; m < Modules; m++) begin : gen_module
-    pf_mem #(
-      .Ports         (Hosts),
-      .HbmChannels   (HbmChannels),
-      .HbmBanks      (HbmBanks),
-      .HbmSets       (HbmSets),
-      .HbmWays       (HbmWays),
-      .HbmSectorLines(HbmSectorLines),
-      .DdrChannels   (DdrChannels),
-      .DdrBanks      (DdrBanks)
-    ) u_mem (
-      .clk_i,
-      .rst_ni,
-      .now_i,
-      .id_i            (4'(m)),
-      .straps_i        (straps_i.mem),
-      .rx_valid_i      (req_rx_valid[m]),
-      .rx_ready_o      (req_rx_ready[m]),
-      .rx_hdr_i        (req_rx_hdr[m]),
-      .rx_line_i       (req_rx_line[m]),
-      .rx_since_ns_i   (req_rx_since_ns[m]),
-      .tx_valid_o      (rsp_tx_valid[m]),
-      .tx_has_data_o   (rsp_tx_has_data[m]),
-      .tx_ready_i      (rsp_tx_ready[m]),
-      .tx_hdr_o        (rsp_tx_hdr[m]),
-      .tx_data_o       (rsp_tx_data[m]),
-      .media_rd_valid_o(media_rd_valid_o[m]),
-      .media_rd_hdr_o  (media_rd_hdr_o[m]),
-      .media_rd_data_i (media_rd_data_i[m]),
-      .media_wr_valid_o(media_wr_valid_o[m]),
-      .media_wr_hdr_o  (media_wr_hdr_o[m]),
-      .media_wr_line_o (media_wr_line_o[m]),
-      .wake_ns_o       (mem_wake_ns[m])
-    );
-  end
+  memory_modules #(
+    .Modules       (Modules),
+    .Ports         (Hosts),
+    .HbmChannels   (HbmChannels),
+    .HbmBanks      (HbmBanks),
+    .HbmSets       (HbmSets),
+    .HbmWays       (HbmWays),
+    .HbmSectorLines(HbmSectorLines),
+    .DdrChannels   (DdrChannels),
+    .DdrBanks      (DdrBanks)
+  ) u_modules (
+    .clk_i,
+    .rst_ni,
+    .now_i,
+    .straps_i     (straps_i.mem),
+    .rx_valid_i   (req_rx_valid),
+    .rx_ready_o   (req_rx_ready),
+    .rx_hdr_i     (req_rx_hdr),
+    .rx_line_i    (req_rx_line),
+    .rx_since_ns_i(req_rx_since_ns),
+    .tx_valid_o   (rsp_tx_valid),
+    .tx_has_data_o(rsp_tx_has_data),
+    .tx_ready_i   (rsp_tx_ready),
+    .tx_hdr_o     (rsp_tx_hdr),
+    .tx_data_o    (rsp_tx_data),
+    .media_rd_valid_o,
+    .media_rd_hdr_o,
+    .media_rd_data_i,
+    .media_wr_valid_o,
+    .media_wr_hdr_o,
+    .media_wr_line_o,
+    .wake_ns_o    (mem_wake_ns)
+  );
 
 endmodule

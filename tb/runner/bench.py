@@ -63,7 +63,7 @@ async def _drive(dut: Any, session: Session) -> int:
         raise CheckFailed(
             f"the bench is not done after {limit} clocked cycles",
             time_ns=int(dut.now_o.value),
-            component="tb_appliance",
+            component="tb_rack",
             expected="done_o = 1",
             actual=f"done_o = 0, state_o = {int(dut.state_o.value)}",
         ) from None

@@ -23,7 +23,7 @@ from prismem.tb.runner.result import tail
 from prismem.tb.runner.toolchain import clean_environment, find_verilator, fst_possible, tool_versions
 from prismem.tb.runner.verilator import BUILD_JOBS_MAX, VerilatorRunner, cocotb_environment
 
-TOP = "tb_appliance"
+TOP = "tb_rack"
 BENCH_PORTS = Path(__file__).resolve().with_name("bench_ports.vlt")
 COMPLAINTS_MAX = 15
 # Loops over ports and links stay loops: unrolled, they blow the generated code up and run slower.

@@ -11,7 +11,7 @@ from prismem.paths import BENCH_HDL, SOFTWARE
 from prismem.tb.runner.build import BENCH_PORTS
 
 HEADER = (SOFTWARE / "emu" / "include" / "prismem_emu.h").read_text()
-BENCH = (BENCH_HDL / "tb_appliance.sv").read_text()
+BENCH = (BENCH_HDL / "tb_rack.sv").read_text()
 STRAPS = (BENCH_HDL / "tb_straps.sv").read_text()
 
 

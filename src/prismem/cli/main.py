@@ -94,8 +94,8 @@ def profiles(name: str | None) -> None:
         part = getattr(loaded, section)
         if isinstance(part, profile.Section):
             for key in type(part).model_fields:
-                quantity = getattr(part, key)
-                table.add_row(f"{section}.{key}", str(quantity), quantity.source)
+                value = getattr(part, key)
+                table.add_row(f"{section}.{key}", str(value), getattr(value, "source", ""))
     console.print(table)
     for kind in ("write", "read"):
         parts = latency.idle_parts_ns(loaded, kind)

@@ -1,13 +1,15 @@
-// Bench of the appliance: emulated hosts in front of the RTL, a sparse store behind it, probes and checkers bound to it.
+// Bench of a rack: emulated hosts in front of the RTL, a sparse store behind it, probes and checkers bound to it.
 //
+// `Fabric` says which top stands between them; all tops have the same ports for hosts, media, status and wake time.
 // Python drives the clock and the reset and waits for `done_o`; everything else goes through DPI (emu_dpi_pkg). Sizes are
 // parameters, delays and rates plusargs (tb_straps), faults for the tests of the checkers too (tb_faults).
 
-module tb_appliance
+module tb_rack
   import pf_pkg::*;
   import cxl_pkg::*;
   import pf_hdm_pkg::*;
 #(
+  parameter int unsigned Fabric = 0,  // 0: photonic (pf_appliance_top)
   parameter int unsigned Hosts = 2,
   parameter int unsigned Modules = 2,
   parameter int unsigned NicTags = 2048,
@@ -129,49 +131,51 @@ module tb_appliance
     );
   end
 
-  pf_appliance_top #(
-    .Hosts         (Hosts),
-    .Modules       (Modules),
-    .NicTags       (NicTags),
-    .PathQueueDepth(PathQueueDepth),
-    .HbmChannels   (HbmChannels),
-    .HbmBanks      (HbmBanks),
-    .HbmSets       (HbmSets),
-    .HbmWays       (HbmWays),
-    .HbmSectorLines(HbmSectorLines),
-    .DdrChannels   (DdrChannels),
-    .DdrBanks      (DdrBanks)
-  ) u_dut (
-    .clk_i,
-    .rst_ni,
-    .now_i           (now),
-    .straps_i        (straps),
-    .decoders_i      (host_decoders),
-    .path_down_i     (path_down),
-    .req_valid_i     (req_valid),
-    .req_ready_o     (req_ready),
-    .req_i           (req),
-    .rwd_valid_i     (rwd_valid),
-    .rwd_ready_o     (rwd_ready),
-    .rwd_i           (rwd),
-    .rwd_line_i      (rwd_line),
-    .ndr_valid_o     (ndr_valid),
-    .ndr_ready_i     (ndr_ready),
-    .ndr_o           (ndr),
-    .drs_valid_o     (drs_valid),
-    .drs_ready_i     (drs_ready),
-    .drs_o           (drs),
-    .drs_data_o      (drs_data),
-    .media_rd_valid_o(media_rd_valid),
-    .media_rd_hdr_o  (media_rd_hdr),
-    .media_rd_data_i (media_rd_data),
-    .media_wr_valid_o(media_wr_valid),
-    .media_wr_hdr_o  (media_wr_hdr),
-    .media_wr_line_o (media_wr_line),
-    .nxm_count_o     (nxm_count),
-    .tags_used_o     (tags_used),
-    .wake_ns_o       (wake_ns)
-  );
+  if (Fabric == 0) begin : gen_photonic
+    pf_appliance_top #(
+      .Hosts         (Hosts),
+      .Modules       (Modules),
+      .NicTags       (NicTags),
+      .PathQueueDepth(PathQueueDepth),
+      .HbmChannels   (HbmChannels),
+      .HbmBanks      (HbmBanks),
+      .HbmSets       (HbmSets),
+      .HbmWays       (HbmWays),
+      .HbmSectorLines(HbmSectorLines),
+      .DdrChannels   (DdrChannels),
+      .DdrBanks      (DdrBanks)
+    ) u_dut (
+      .clk_i,
+      .rst_ni,
+      .now_i           (now),
+      .straps_i        (straps),
+      .decoders_i      (host_decoders),
+      .path_down_i     (path_down),
+      .req_valid_i     (req_valid),
+      .req_ready_o     (req_ready),
+      .req_i           (req),
+      .rwd_valid_i     (rwd_valid),
+      .rwd_ready_o     (rwd_ready),
+      .rwd_i           (rwd),
+      .rwd_line_i      (rwd_line),
+      .ndr_valid_o     (ndr_valid),
+      .ndr_ready_i     (ndr_ready),
+      .ndr_o           (ndr),
+      .drs_valid_o     (drs_valid),
+      .drs_ready_i     (drs_ready),
+      .drs_o           (drs),
+      .drs_data_o      (drs_data),
+      .media_rd_valid_o(media_rd_valid),
+      .media_rd_hdr_o  (media_rd_hdr),
+      .media_rd_data_i (media_rd_data),
+      .media_wr_valid_o(media_wr_valid),
+      .media_wr_hdr_o  (media_wr_hdr),
+      .media_wr_line_o (media_wr_line),
+      .nxm_count_o     (nxm_count),
+      .tags_used_o     (tags_used),
+      .wake_ns_o       (wake_ns)
+    );
+  end
 
   sparse_store #(
     .Modules(Modules),
