@@ -23,6 +23,9 @@ package check_pkg;
   /// Nothing has moved for too long: every checker prints what it sees, then the run ends.
   bit stuck;
 
+  /// Counters are read in this cycle: every probe gives its values to emu_counter. They count from reset on.
+  bit reporting;
+
   /// Name of the fault to be injected, "" for none.
   function automatic string injected();
     string name = "";

@@ -70,5 +70,12 @@ package emu_dpi_pkg;
     input int              tag,
     input int              aux
   );
+  import "DPI-C" function void emu_counters_begin();
+  import "DPI-C" function void emu_counter(
+    input string  name,
+    input int     a,
+    input int     b,
+    input longint value
+  );
 
 endpackage

@@ -26,6 +26,7 @@ module tb_timebase
   time_ns_t    wake_ns_q;
   logic        skip_q;
   int          every_cycle;
+  logic        ended_q;
   logic        done_q;
   logic [31:0] state_q;
 
@@ -48,13 +49,20 @@ module tb_timebase
       now_q <= 64'd1;
       state_q <= '0;
       done_q <= 1'b0;
+      ended_q <= 1'b0;
       ended_ns_q <= '0;
     end else begin
       automatic int state = emu_tick(now_q);
       now_q <= skip_q ? wake_ns_q : now_q + 1;
       state_q <= state;
       if (state != 0 && state_q == 0) ended_ns_q <= now_q;
-      if (state_q != 0 && (!busy_i || now_q > ended_ns_q + drain_ns_max)) done_q <= 1'b1;
+      check_pkg::reporting <= 1'b0;
+      if (state_q != 0 && !ended_q && (!busy_i || now_q > ended_ns_q + drain_ns_max)) begin
+        ended_q <= 1'b1;
+        emu_counters_begin();
+        check_pkg::reporting <= 1'b1;
+      end
+      done_q <= ended_q;
     end
   end
 

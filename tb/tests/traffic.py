@@ -86,8 +86,10 @@ class TrafficJob(Job):
             paths.append(name | {"lines": lines, "gb_s": round(rate, 3), "bound_gb_s": round(bound, 3)})
             if rate > bound * (1 + RATE_TOLERANCE):
                 raise CheckFailed(f"path {name} is faster than its frames allow", expected=bound, actual=rate)
-        if not paths:
-            raise CheckFailed("no line was moved", expected="at least one", actual=0)
+        moved = sum(value for _, _, value in ctx.machine.report()["counters"]["port_lines"])
+        wanted = ctx.hosts * ctx.options.requests
+        if moved != wanted:
+            raise CheckFailed("lines are missing at the host ports", component="ports", expected=wanted, actual=moved)
         return {"paths": paths}
 
     def report(self, metrics: Mapping[str, Any]) -> str:

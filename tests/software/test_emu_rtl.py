@@ -345,3 +345,19 @@ def test_lock_of_python_is_given_up_while_waiting(emu: Any, moves: Any, hardware
     state, _, _ = drive(holding)
     worker.join()
     assert state == DONE, run.report()["faults"]
+
+
+def test_counters_of_the_hardware_are_in_the_report(emu: ctypes.CDLL) -> None:
+    """Values come out under their names as they went in; a new reading leaves the former ones as they were."""
+    run = Run(emu)
+    assert run.report()["counters"] == {}
+    counter = emu.emu_counter
+    counter.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+    readings = [{"lines": [[0, 1, 5], [2, 0, -(2**62)]], "stalls": [[1, 1, 7]]}, {"lines": [[0, 1, 6]]}]
+    for reading in readings:
+        emu.emu_counters_begin()
+        for name, rows in reading.items():
+            for a, b, value in rows:
+                counter(name.encode(), a, b, value)
+    assert run.report()["readings"] == readings
+    assert run.report()["counters"] == readings[-1]

@@ -124,7 +124,9 @@ int emu_dma_poll(int64_t ticket);
  *   faults: [{kind: "stale_read"|"lost_update"|"stuck"|"deadlock"|"check"|"nxm"|"poison"|"thread", time_ns, message,
  *             pool_offset, line, host, thread, function, source, other_host, other_thread, other_function, other_source}],
  *   hosts: [{host, loads, stores, fills, prefetches, writebacks, evictions, flushes, fences, dma_lines_in,
- *            dma_lines_out}], threads: [{tid, host, name, state, status}]}  */
+ *            dma_lines_out}], threads: [{tid, host, name, state, status}],
+ *   counters: {name: [[index, index, value], ...]} of the hardware at its last reading, {} before the first,
+ *   readings: [counters of each reading]}  */
 const char *emu_report(void);
 /** Write one text line for each thread switch, cache event, port transaction and fault to `path`. Call before the run. */
 int emu_log_open(const char *path);

@@ -60,6 +60,11 @@ enum emu_dpi_stage {
  *  that no decoder claims goes NIC_RX -> NIC_RSP (keyed by the host tag with aux = 1) -> HOST. */
 void emu_probe(uint64_t now, int stage, int host, int tag, int aux);
 
+/** Counters of the hardware, for emu_report: in the cycle in which the bench reports, it begins a reading, then each
+ *  probe gives its values, a name with two indices (host, module, channel, bin, ...). A run may have several readings. */
+void emu_counters_begin(void);
+void emu_counter(const char *name, int a, int b, int64_t value);
+
 #ifdef __cplusplus
 }
 #endif

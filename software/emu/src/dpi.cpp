@@ -60,3 +60,13 @@ PRISMEM_EXPORT const char *emu_latency_report(void) {
 PRISMEM_EXPORT void emu_latency_reset(void) {
   if (port() != nullptr) port()->latency.reset();
 }
+
+PRISMEM_EXPORT void emu_counters_begin(void) {
+  if (g_machine != nullptr) g_machine->readings.emplace_back();
+}
+
+PRISMEM_EXPORT void emu_counter(const char *name, int a, int b, int64_t value) {
+  if (g_machine == nullptr) return;
+  if (g_machine->readings.empty()) g_machine->readings.emplace_back();
+  g_machine->readings.back()[name].push_back({a, b, value});
+}

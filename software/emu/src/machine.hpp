@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include <array>
 #include <cstdio>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -123,6 +125,9 @@ struct Fault {
   uint32_t pc = 0, other_pc = 0;
 };
 
+/** Counters of the hardware at one time, by name: {index, index, value}. */
+using Reading = std::map<std::string, std::vector<std::array<int64_t, 3>>>;
+
 /** The device behind all caches: bytes and shadow words of the pool. */
 struct Device {
   uint8_t *data = nullptr;
@@ -175,6 +180,7 @@ struct Machine {
   std::vector<std::unique_ptr<Request>> all_requests;
 
   std::vector<Fault> faults;
+  std::vector<Reading> readings;
   uint64_t digest = 0;
   FILE *log = nullptr;
   std::string report_text, latency_text;

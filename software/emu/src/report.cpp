@@ -204,6 +204,18 @@ void blame_failed(Fault &fault, const Thread &thread) {
   fault.message += "; its last access to the pool was at \1 to " + line_report(offset);
 }
 
+static void write_reading(Json &json, const Reading &reading) {
+  json.open('{');
+  for (const auto &[name, rows] : reading) {
+    json.key(name.c_str()).open('[');
+    for (const auto &row : rows) {
+      json.open('[').signed_value(row[0]).signed_value(row[1]).signed_value(row[2]).close(']');
+    }
+    json.close(']');
+  }
+  json.close('}');
+}
+
 }  // namespace prismem
 
 using namespace prismem;
@@ -291,6 +303,10 @@ PRISMEM_EXPORT const char *emu_report(void) {
         .signed_field("status", thread->status)
         .close('}');
   }
+  json.close(']').key("counters");
+  write_reading(json, m.readings.empty() ? Reading{} : m.readings.back());
+  json.key("readings").open('[');
+  for (const Reading &reading : m.readings) write_reading(json, reading);
   json.close(']').close('}');
   m.report_text = json.take();
   return m.report_text.c_str();
