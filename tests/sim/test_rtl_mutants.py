@@ -1,4 +1,4 @@
-"""Must-fail runs of the hardware: each seeded fault of tests/rtl_mutants makes a named test fail, and all still apply."""
+"""Must-fail runs of the hardware: each fault of tests/rtl_mutants makes a named test fail, and all still apply."""
 
 from pathlib import Path
 
