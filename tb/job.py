@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
@@ -136,6 +136,10 @@ class Job:
         """The machine that this job wants."""
         return request.machine_config()
 
+    def plusargs(self, request: Request) -> dict[str, int]:
+        """Plusargs of a run on the RTL beside the profile's straps."""
+        return {}
+
     def prepare(self, ctx: Context) -> None:
         """Put threads, data and traffic into the machine."""
         raise CheckFailed(f"job {self.name} prepares nothing")
@@ -222,6 +226,8 @@ def _option_problem(field: FieldInfo, kind: str) -> str:
     """What is wrong with an option, and what would be right."""
     if field.annotation is bool:
         return "is neither true nor false; write one of them"
+    if get_origin(field.annotation) is Literal:
+        return f"is none of them; choose one of {', '.join(get_args(field.annotation))}"
     if field.annotation is not int:
         return "is empty; give a value or leave the option out"
     low, high, step = None, None, None

@@ -123,6 +123,7 @@ class Traffic:
     first_line: int = 0
     lines: int = 1
     requests: int = 0
+    tolerate: bool = False
 
 
 class _CTraffic(ctypes.Structure):

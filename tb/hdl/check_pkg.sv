@@ -11,6 +11,7 @@
 //   ring      a push into a full delay ring                 -> check_ring
 //   tag       a NIC tag that is in use is handed out        -> check_nic, NIC tag in use
 //   order     an older request reaches the media later      -> check_mem, order of one line
+//   twice     a request reaches the media a second time     -> check_once
 
 package check_pkg;
 

@@ -9,8 +9,9 @@
 //   +fault_<group>_drop_e6=N   frames lost in 10^6
 //   +fault_<group>_every=N     every Nth frame gets a flipped bit: bit +fault_<group>_bit=B first (default 0), then the next,
 //                              over +fault_<group>_span=S positions (default 1: always the same)
-//   +fault_<group>_down_ns=T   the links transmit nothing from T on, for +fault_<group>_down_for_ns=D (default: for ever)
-//   +fault_<group>_only=L      of all links only number L (near end x far ends + far end)
+//   +fault_<group>_only=L      all this on link L alone (near end x far ends + far end)
+//   +fault_<group>_down_ns=T   nothing is transmitted from T on, for +fault_<group>_down_for_ns=D (default: for ever), by
+//                              all links or by +fault_<group>_down_only=L
 //   +fault_seed=N              seed of all generators (default 1)
 
 module link_faults
@@ -34,10 +35,10 @@ module link_faults
   localparam longint unsigned Never = 64'd1 << 62;
   localparam longint unsigned E12 = 64'd1_000_000_000_000;
 
-  longint unsigned ber_e12, drop_e6, every, bit_first, span, down_ns, down_for_ns, only, seed;
+  longint unsigned ber_e12, drop_e6, every, bit_first, span, down_ns, down_for_ns, down_only, only, seed;
   real             log_no_error, log_no_drop;
   bit              planned;  // frames are hit at all
-  logic [Links-1:0] chosen;
+  logic [Links-1:0] chosen, down_chosen;
 
   // Of each link: what the next frame gets, and what comes after that.
   link_fault_t     next_q    [Links];
@@ -56,7 +57,7 @@ module link_faults
   always_comb begin
     for (int unsigned l = 0; l < Links; l++) begin
       fault_o[l] = next_q[l];
-      fault_o[l].down = (down && chosen[l]) || dark_i[l];
+      fault_o[l].down = (down && down_chosen[l]) || dark_i[l];
     end
   end
 
@@ -128,6 +129,13 @@ module link_faults
     return value;
   endfunction
 
+  function automatic longint unsigned strap_link(string name);
+    longint unsigned link = strap(name, Never, Never);
+    if (link != Never && link >= 64'(Links))
+      $fatal(1, "%m: strap fault_%s = %0d is outside 0..%0d", name, link, Links - 1);
+    return link;
+  endfunction
+
   initial begin
     ber_e12 = strap({Group, "_ber_e12"}, 0, E12 / 10);
     drop_e6 = strap({Group, "_drop_e6"}, 0, 64'd500_000);
@@ -136,16 +144,16 @@ module link_faults
     span = strap({Group, "_span"}, 1, 64'd65536 - bit_first);
     down_ns = strap({Group, "_down_ns"}, Never, Never);
     down_for_ns = strap({Group, "_down_for_ns"}, Never, Never);
-    only = strap({Group, "_only"}, Never, Never);
+    only = strap_link({Group, "_only"});
+    down_only = strap_link({Group, "_down_only"});
     seed = strap("seed", 1, ~64'd0);
-    if (only != Never && only >= 64'(Links))
-      $fatal(1, "%m: strap fault_%s_only = %0d is outside 0..%0d", Group, only, Links - 1);
     if (span == 0) $fatal(1, "%m: strap fault_%s_span = 0 is outside 1..%0d", Group, 64'd65536 - bit_first);
     planned = ber_e12 != 0 || drop_e6 != 0 || every != 0;
     log_no_error = ber_e12 == 0 ? 0.0 : $ln(1.0 - real'(ber_e12) / real'(E12));
     log_no_drop = drop_e6 == 0 ? 0.0 : $ln(1.0 - real'(drop_e6) / 1.0e6);
     for (int unsigned l = 0; l < Links; l++) begin
       chosen[l] = only == Never || only == 64'(l);
+      down_chosen[l] = down_only == Never || down_only == 64'(l);
       rng_q[l] = mix(mix(seed) ^ (64'(GroupId) << 32) ^ 64'(l));
       gap_q[l] = geometric(l, log_no_error);
       drop_gap_q[l] = geometric(l, log_no_drop);

@@ -40,7 +40,12 @@ module tb_rack
   logic [Hosts-1:0] active;
   time_ns_t wake_ns;
   logic [Hosts-1:0] busy, fault_double, fault_deaf;
-  logic [Hosts-1:0][Modules-1:0] path_down;
+  logic [Hosts-1:0][Modules-1:0] path_down, checker_down;
+  logic [15:0] no_bits[Hosts][Modules];
+  logic [15:0] no_bits_back[Modules][Hosts];
+  link_fault_t req_fault[Hosts][Modules];
+  link_fault_t unused_rsp_fault[Modules][Hosts];
+  link_fault_t unused_cxl_fault[Hosts][2];
   logic [31:0] outstanding[Hosts];
   time_ns_t progress_ns[Hosts];
 
@@ -87,8 +92,34 @@ module tb_rack
     .now_i   (now),
     .double_o(fault_double),
     .deaf_o  (fault_deaf),
-    .down_o  (path_down)
+    .down_o  (checker_down)
   );
+
+  tb_link_faults #(
+    .Hosts  (Hosts),
+    .Modules(Modules)
+  ) u_link_faults (
+    .clk_i,
+    .rst_ni,
+    .now_i           (now),
+    .req_start_i     ('0),
+    .req_start_bits_i(no_bits),
+    .req_fault_o     (req_fault),
+    .rsp_start_i     ('0),
+    .rsp_start_bits_i(no_bits_back),
+    .rsp_fault_o     (unused_rsp_fault),
+    .cxl_start_i     ('0),
+    .cxl_bits_i      ('0),
+    .cxl_fault_o     (unused_cxl_fault)
+  );
+
+  for (genvar h = 0; h < Hosts; h++) begin : gen_down
+    for (genvar m = 0; m < Modules; m++) begin : gen_path
+      assign path_down[h][m] = checker_down[h][m] || req_fault[h][m].down;
+      assign no_bits[h][m] = '0;
+      assign no_bits_back[m][h] = '0;
+    end
+  end
 
   check_live #(
     .Hosts(Hosts)

@@ -123,7 +123,9 @@ def simulate(
 
 
 def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
-    plusargs = spec.request().profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
+    request = spec.request()
+    plusargs = request.profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
+    plusargs |= spec.job().plusargs(request)
     environment = {RUN_DIR_VARIABLE: str(run_dir)} | parent_environment()
     return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=plusargs, environment=environment)
 

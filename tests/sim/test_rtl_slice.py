@@ -118,6 +118,7 @@ FAULTS = {
     "ring": "push into a full ring",
     "tag": r"NIC tag \d+ handed out while in use",
     "order": "reaches the media after request",
+    "twice": "reaches the media twice",
 }
 
 

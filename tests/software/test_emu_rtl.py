@@ -33,7 +33,7 @@ class Options(ctypes.Structure):
     """`fake_rtl_options` of programs/fake_rtl.cpp."""
 
     _wide = ("seed", "shuffle_seed", "cycles_max", "hpa_base", "hpa_bytes", "poison_hpa")
-    _narrow = ("hosts", "modules", "delay_max", "flip_bit", "lose_probe", "swap_lines", "late_issue")
+    _narrow = ("hosts", "modules", "delay_max", "flip_bit", "lose_probe", "swap_lines", "late_issue", "lose_write")
     _fields_ = [
         *[(name, ctypes.c_uint64) for name in _wide],
         *[(name, ctypes.c_uint32) for name in _narrow],
@@ -53,6 +53,7 @@ class Traffic(ctypes.Structure):
         ("first_line", ctypes.c_uint64),
         ("lines", ctypes.c_uint64),
         ("requests", ctypes.c_uint64),
+        ("tolerate", ctypes.c_uint32),
     ]
 
 
@@ -285,6 +286,31 @@ def test_traffic_with_wrong_data_is_a_fault(emu: Any, hardware: Any) -> None:
     assert emu.emu_traffic_add(ctypes.byref(t)) == 0
     state, _, _ = drive(hardware, flip_bit=1)
     assert state == FAULT
+
+
+def test_a_write_that_is_completed_and_never_done_is_a_fault(emu: Any, hardware: Any) -> None:
+    run = machine(emu)
+    t = Traffic(ctypes.sizeof(Traffic), 0, 4, 500, 0, 5, 0, 64, 500)
+    assert emu.emu_traffic_add(ctypes.byref(t)) == 0
+    state, _, _ = drive(hardware, lose_write=1)
+    assert state == FAULT
+    assert "write of host 0 was completed and never reached the media" in run.report()["faults"][0]["message"]
+
+
+@pytest.mark.parametrize("tolerate", [0, 1])
+def test_refused_requests_are_counted_or_are_faults(emu: Any, hardware: Any, tolerate: int) -> None:
+    """One line is poisoned and half of the lines have no decoder; only a tolerant generator goes on, and counts."""
+    run = machine(emu)
+    t = Traffic(ctypes.sizeof(Traffic), 0, 4, 500, 0, 5, 0, 64, 640, tolerate)
+    assert emu.emu_traffic_add(ctypes.byref(t)) == 0
+    state, _, _ = drive(hardware, poison_hpa=HPA_BASE, hpa_bytes=32 * 64)
+    assert state == (DONE if tolerate else FAULT)
+    (count,) = run.report()["traffic"]
+    if tolerate:
+        assert count["issued"] == count["completed"] == 640
+        assert count["failed"] == 320
+        assert 0 < count["poisoned"] <= 10
+        assert 3 <= count["refused_ns_max"] <= 11 * 30
 
 
 @pytest.mark.parametrize(

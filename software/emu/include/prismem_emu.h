@@ -125,6 +125,8 @@ int emu_dma_poll(int64_t ticket);
  *             pool_offset, line, host, thread, function, source, other_host, other_thread, other_function, other_source}],
  *   hosts: [{host, loads, stores, fills, prefetches, writebacks, evictions, flushes, fences, dma_lines_in,
  *            dma_lines_out}], threads: [{tid, host, name, state, status}],
+ *   traffic: [{host, first_line, issued, completed, poisoned, failed, refused_ns_max, refused_first_ns}] by generator:
+ *   answered with poison and with an error, the longest that one of these took, and when the first of them came,
  *   counters: {name: [[index, index, value], ...]} of the hardware at its last reading, {} before the first,
  *   readings: [counters of each reading]}  */
 const char *emu_report(void);
@@ -146,6 +148,7 @@ typedef struct emu_traffic {
   uint32_t gap_ns;        /**< idle time after each completion (0: back to back) */
   uint64_t first_line, lines;
   uint64_t requests; /**< stop after this many; 0: until the end of the run */
+  uint32_t tolerate; /**< 1: poison and errors are answers to be counted, not faults of the run */
 } emu_traffic;
 /** Returns a generator id. The run ends when all threads and all bounded generators have ended. */
 int emu_traffic_add(const emu_traffic *t);

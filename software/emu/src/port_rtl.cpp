@@ -166,12 +166,19 @@ void RtlPort::finish(const Done &done) {
   } else {
     note(Decision::kWake, request->host, request->line, done.cycle, nullptr);
   }
+  const bool is_traffic = request->kind >= RequestKind::kTrafficRead;
   if (done.status == EMU_DPI_OK) {
     latency.add(*request, done.cycle);
-  } else {
+    const bool tagged = request->stamp[EMU_STAGE_NIC_TAG] != kNever;  // only then the media can tell whose access it is
+    if (tagged && !request->bound) {
+      raise_check(*request, "line " + std::to_string(request->line) + ": a " +
+                                (is_read(request->kind) ? "read" : "write") + " of host " +
+                                std::to_string(request->host) + " was completed and never reached the media");
+    }
+  } else if (!is_traffic || !traffic.tolerates(*request)) {
     report_status(*request, done.status);
   }
-  if (request->kind >= RequestKind::kTrafficRead) traffic.complete(*request, g_machine->now_ns);
+  if (is_traffic) traffic.complete(*request, g_machine->now_ns);
   complete_request(request);
 }
 

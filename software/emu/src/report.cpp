@@ -6,6 +6,7 @@
 
 #include "access.hpp"
 #include "json.hpp"
+#include "port_rtl.hpp"
 
 namespace prismem {
 
@@ -303,7 +304,13 @@ PRISMEM_EXPORT const char *emu_report(void) {
         .signed_field("status", thread->status)
         .close('}');
   }
-  json.close(']').key("counters");
+  json.close(']').key("traffic");
+  if (m.rtl_port != nullptr) {
+    m.rtl_port->traffic.write(json);
+  } else {
+    json.open('[').close(']');
+  }
+  json.key("counters");
   write_reading(json, m.readings.empty() ? Reading{} : m.readings.back());
   json.key("readings").open('[');
   for (const Reading &reading : m.readings) write_reading(json, reading);

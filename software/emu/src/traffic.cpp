@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "json.hpp"
 #include "modules.hpp"
 #include "port_rtl.hpp"
+#include "prismem_emu_dpi.h"
 
 namespace prismem {
 
@@ -86,12 +88,18 @@ void Traffic::complete(Request &request, uint64_t now) {
   Generator &generator = generators_[request.owner];
   ++generator.completed;
   generator.slots.push_back(now + generator.config.gap_ns);
+  if (request.status != EMU_DPI_OK) {
+    ++(request.status == EMU_DPI_POISON ? generator.poisoned : generator.failed);
+    generator.refused_ns_max = std::max(generator.refused_ns_max, now - request.popped_at);
+    generator.refused_first_ns = std::min(generator.refused_first_ns, now);
+    return;
+  }
   if (request.kind == RequestKind::kTrafficWrite) {
     written_[request.line] = true;
     return;
   }
   const auto expected = line_bytes(request.line);
-  if (request.data == expected || request.status != 0) return;
+  if (request.data == expected) return;
   const bool blank = std::all_of(request.data.begin(), request.data.end(), [](uint8_t byte) { return byte == 0; });
   if (blank && request.base[0] == 0) return;
   Fault fault = fault_here("check", request.line << kLineShift, 0);
@@ -103,6 +111,18 @@ void Traffic::complete(Request &request, uint64_t now) {
   fault.message = "traffic: host " + std::to_string(request.host) + " read wrong data from line " +
                   std::to_string(request.line) + ": " + text;
   raise_fault(std::move(fault));
+}
+
+void Traffic::write(Json &json) const {
+  json.open('[');
+  for (const Generator &g : generators_) {
+    json.open('{').field("host", uint64_t{g.config.host}).field("first_line", g.config.first_line);
+    json.field("issued", g.issued).field("completed", g.completed);
+    json.field("poisoned", g.poisoned).field("failed", g.failed).field("refused_ns_max", g.refused_ns_max);
+    json.signed_field("refused_first_ns", g.refused_first_ns == kNever ? -1 : static_cast<int64_t>(g.refused_first_ns));
+    json.close('}');
+  }
+  json.close(']');
 }
 
 bool Traffic::bounded_ended() const {
@@ -148,8 +168,9 @@ PRISMEM_EXPORT int emu_traffic_add(const emu_traffic *t) {
     set_error("outstanding: %u is outside 1..%u (outstanding_max)", t->outstanding, m.cfg.outstanding_max);
     return -EINVAL;
   }
-  if (t->read_permille > 1000 || t->random > 1) {
-    set_error("read_permille: %u is outside 0..1000, or random: %u is not 0 or 1", t->read_permille, t->random);
+  if (t->read_permille > 1000 || t->random > 1 || t->tolerate > 1) {
+    set_error("read_permille: %u is outside 0..1000, or random: %u, tolerate: %u is not 0 or 1", t->read_permille,
+              t->random, t->tolerate);
     return -EINVAL;
   }
   if (t->lines == 0 || t->first_line >= m.lines || t->lines > m.lines - t->first_line) {

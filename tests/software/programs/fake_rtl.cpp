@@ -49,6 +49,7 @@ struct fake_rtl_options {
   uint32_t lose_probe;  ///< the probe of stage lose_probe - 1 never fires
   uint32_t swap_lines;  ///< 1: every line lands at one place of its module
   uint32_t late_issue;  ///< 1: the probe of the first stage fires a cycle late
+  uint32_t lose_write;  ///< 1: writes are completed and never reach the module
 };
 
 extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_t *skipped) {
@@ -106,7 +107,7 @@ extern "C" int fake_rtl_run(const fake_rtl_options *o, uint64_t *cycles, uint64_
             }
             if (stage == EMU_STAGE_MEDIA_DONE && t.op == EMU_DPI_MEM_RD) {
               emu_store_read(t.module, t.dpa, t.host, static_cast<int>(t.ntag), t.data);
-            } else if (stage == EMU_STAGE_MEDIA_DONE) {
+            } else if (stage == EMU_STAGE_MEDIA_DONE && !o->lose_write) {
               if (o->flip_bit) t.data[3] ^= 1u << 9;
               emu_store_write(t.module, t.dpa, t.host, static_cast<int>(t.ntag), t.data, t.be);
             }
