@@ -83,8 +83,8 @@ module link_faults
     return trials < 4.0e18 ? longint'(trials) : Never;
   endfunction
 
-  /// Write down what the next frame of link `l` gets.
-  function automatic void plan(int unsigned l);
+  /// What the next frame of link `l` gets.
+  function automatic link_fault_t plan(int unsigned l);
     link_fault_t f = '0;
     if (chosen[l]) begin
       f.drop = drop_gap_q[l] == 0;
@@ -97,9 +97,10 @@ module link_faults
         f.flip = 32'd1;
       end
     end
-    next_q[l] = f;
+    return f;
   endfunction
 
+  /// A frame of `bits` starts on link `l`: account for what it was dealt.
   function automatic void start(int unsigned l, logic [15:0] bits);
     bit hit = next_q[l].flip != 0 && next_q[l].at < bits;
     if (next_q[l].drop) drops_q[l] = drops_q[l] + 1;
@@ -111,13 +112,15 @@ module link_faults
     else if (drop_gap_q[l] != Never) drop_gap_q[l] = drop_gap_q[l] - 1;
     frames_q[l] = frames_q[l] + 1;
     if (every != 0 && frames_q[l] % every == 0) sweep_q[l] = sweep_q[l] + 1 == span ? 0 : sweep_q[l] + 1;
-    plan(l);
   endfunction
 
   always_ff @(posedge clk_i) begin
     if (planned && rst_ni && start_i != '0) begin
       for (int unsigned l = 0; l < Links; l++) begin
-        if (start_i[l]) start(l, start_bits_i[l]);
+        if (start_i[l]) begin
+          start(l, start_bits_i[l]);
+          next_q[l] <= plan(l);
+        end
       end
     end
   end
@@ -161,7 +164,7 @@ module link_faults
       sweep_q[l] = '0;
       hits_q[l] = '0;
       drops_q[l] = '0;
-      plan(l);
+      next_q[l] = plan(l);
     end
   end
 
