@@ -18,6 +18,7 @@ _HDL_BUILD = BUILD if RTL == ROOT / "rtl" else RTL.parent
 BUILD_RUN = _HDL_BUILD / "run"
 BUILD_VERILATOR = _HDL_BUILD / "verilator"
 RTL_MUTANTS = ROOT / "tests" / "rtl_mutants"
+BUILD_OBJECTS = BUILD / "objects"
 BUILD_RTL_MUTANTS = BUILD / "rtl_mutants"
 
 

