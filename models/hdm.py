@@ -11,7 +11,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from prismem.models.profile import DECODERS_MAX, GRANULARITIES_B, WAYS, Profile
+from prismem.models.profile import DECODERS_MAX, Profile
+from prismem.models.profile_tables import GRANULARITIES_B, WAYS
 
 Addresses = npt.NDArray[np.uint64]
 Modules = npt.NDArray[np.int64]

@@ -5,12 +5,18 @@ A message of b bytes on an idle link of r bytes a nanosecond occupies it for cei
 
     request   T1 - T0 = ceil(message / cxl.rate) + cxl.request_time
     memory    T3 - T1 = nic.decode_time
-                      + ceil(frame.*_request / path.rate) + path.phy_time + flight      to the module
+                      + way to the module                                               see below
                       + module.port_time
                       + media                                                           see below
                       + module.return_time
-                      + ceil(frame.*_response / path.rate) + path.phy_time + flight     and back
+                      + way back
     response  T4 - T3 = ceil(message / cxl.rate) + cxl.response_time
+
+The way depends on the fabric:
+
+    photonic  ceil(frame.* / path.rate) + path.phy_time + flight
+    direct    nothing: the heads lie on the memory's own ports
+    switch    for each hop ceil(switch.*_message / switch.rate) + switch.hopN_time; on the way back in reverse order
 
 The media of a read that finds its line in HBM, in a bank that idled long enough to be precharged, take
 row_to_column_time + cas_time + ceil(64 B / hbm.rate); a write is complete when it is globally visible, after
@@ -21,6 +27,7 @@ from fractions import Fraction
 from typing import Literal
 
 from prismem.models.profile import Profile
+from prismem.models.profile_tables import Fabric
 from prismem.models.quantity import Quantity
 
 Kind = Literal["read", "write"]
@@ -38,26 +45,61 @@ def serialization_ns(size_bytes: int, rate: Quantity) -> int:
     return -(-size_bytes * 16 // rate.canonical)
 
 
-def idle_stages_ns(profile: Profile, kind: Kind) -> dict[str, int]:
-    """Idle latency of one line by stage, in the order in which the stages follow each other."""
-    read = kind == "read"
+def _path_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[str, int]]:
+    """A lightpath there and back."""
     frame, path = profile.frame, profile.path
     request_bytes = (frame.read_request if read else frame.write_request).canonical
     response_bytes = (frame.read_response if read else frame.write_response).canonical
     travel_ns = path.phy_time.canonical + path.fibre_length.canonical
-    message = (CXL_HEADER_BYTES, CXL_DATA_BYTES) if read else (CXL_DATA_BYTES, CXL_HEADER_BYTES)
+    there = {"path_serialize": serialization_ns(request_bytes, path.rate), "flight": travel_ns}
+    back = {"return_serialize": serialization_ns(response_bytes, path.rate), "return_flight": travel_ns}
+    return there, back
+
+
+def _hop_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[str, int]]:
+    """The hops of a switched fabric there and back; a port serializes the message in each of them."""
+    switch = profile.switch
+    header_ns = serialization_ns(switch.header_message.canonical, switch.rate)
+    line_ns = serialization_ns(switch.line_message.canonical, switch.rate)
+    there_ns, back_ns = (header_ns, line_ns) if read else (line_ns, header_ns)
+    hops = list(enumerate(switch.hop_times(), 1))
+    there = {f"hop{hop}": there_ns + time.canonical for hop, time in hops}
+    back = {f"return_hop{hop}": back_ns + time.canonical for hop, time in reversed(hops)}
+    return there, back
+
+
+def _way_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[str, int]]:
+    """Stages between adapter and memory module, there and back."""
+    match profile.rack.fabric:
+        case Fabric.PHOTONIC:
+            return _path_stages_ns(profile, read)
+        case Fabric.SWITCH:
+            return _hop_stages_ns(profile, read)
+        case Fabric.DIRECT:
+            return {}, {}
+
+
+def _media_ns(profile: Profile, read: bool) -> int:
+    """From the start of the access to the data, or to global visibility of a write."""
     hbm = profile.hbm
-    read_media_ns = hbm.row_to_column_time.canonical + hbm.cas_time.canonical + serialization_ns(LINE_BYTES, hbm.rate)
+    if not read:
+        return hbm.commit_time.canonical
+    return hbm.row_to_column_time.canonical + hbm.cas_time.canonical + serialization_ns(LINE_BYTES, hbm.rate)
+
+
+def idle_stages_ns(profile: Profile, kind: Kind) -> dict[str, int]:
+    """Idle latency of one line by stage, in the order in which the stages follow each other."""
+    read = kind == "read"
+    message = (CXL_HEADER_BYTES, CXL_DATA_BYTES) if read else (CXL_DATA_BYTES, CXL_HEADER_BYTES)
+    there, back = _way_stages_ns(profile, read)
     return {
         "cxl_request": serialization_ns(message[0], profile.cxl.rate) + profile.cxl.request_time.canonical,
         "decode": profile.nic.decode_time.canonical,
-        "path_serialize": serialization_ns(request_bytes, path.rate),
-        "flight": travel_ns,
+        **there,
         "module_port": profile.module.port_time.canonical,
-        "media": read_media_ns if read else hbm.commit_time.canonical,
+        "media": _media_ns(profile, read),
         "module_return": profile.module.return_time.canonical,
-        "return_serialize": serialization_ns(response_bytes, path.rate),
-        "return_flight": travel_ns,
+        **back,
         "cxl_response": serialization_ns(message[1], profile.cxl.rate) + profile.cxl.response_time.canonical,
     }
 
@@ -76,14 +118,30 @@ def idle_ns(profile: Profile, kind: Kind) -> int:
 
 
 def path_bound_gb_per_s(profile: Profile, read_share: float) -> float:
-    """Payload that one lightpath can carry at most, 64 B a line, when `read_share` (0..1) of its lines are reads.
+    """Payload that one host and one module can move at most, 64 B a line; `read_share` (0..1) of the lines are reads.
 
-    A line costs request bytes on the way out and response bytes on the way back; the busier direction is the limit.
+    Between them lies a lightpath or the ports of switches. A line costs request bytes on the way out and response bytes
+    on the way back; the busier direction is the limit. Heads of a device share its DDR channels, which move each line
+    once.
     """
-    frame, reads = profile.frame, Fraction(read_share)
-    request = reads * frame.read_request.canonical + (1 - reads) * frame.write_request.canonical
-    response = reads * frame.read_response.canonical + (1 - reads) * frame.write_response.canonical
-    return float(Fraction(profile.path.rate.canonical, 16) * LINE_BYTES / max(request, response))
+    reads = Fraction(read_share)
+    match profile.rack.fabric:
+        case Fabric.PHOTONIC:
+            frame, rate = profile.frame, profile.path.rate
+            request = reads * frame.read_request.canonical + (1 - reads) * frame.write_request.canonical
+            response = reads * frame.read_response.canonical + (1 - reads) * frame.write_response.canonical
+        case Fabric.SWITCH:
+            rate = profile.switch.rate
+            header, line = profile.switch.header_message.canonical, profile.switch.line_message.canonical
+            request, response = reads * header + (1 - reads) * line, reads * line + (1 - reads) * header
+        case Fabric.DIRECT:
+            return media_bound_gb_per_s(profile)
+    return float(Fraction(rate.canonical, 16) * LINE_BYTES / max(request, response))
+
+
+def media_bound_gb_per_s(profile: Profile) -> float:
+    """Payload that the DDR channels of one module can move at most, both ways together."""
+    return float(Fraction(profile.ddr.rate.canonical, 16) * profile.ddr.channels.canonical)
 
 
 def window_bound_gb_per_s(profile: Profile, kind: Kind, outstanding: int) -> float:

@@ -6,155 +6,34 @@ time 0 (`straps`), and the input of the latency and bandwidth models. Every numb
 
 import tomllib
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from prismem.errors import MisuseError, ProfileError
 from prismem.models import profile_problems
-from prismem.models.quantity import Count, Length, Quantity, Rate, Size, Time
+from prismem.models.profile_tables import (
+    FABRIC_TABLES,
+    MIB,
+    WAYS,
+    Cxl,
+    Ddr,
+    Fabric,
+    Frame,
+    Hbm,
+    Hdm,
+    Lightpath,
+    Module,
+    Nic,
+    Rack,
+    Section,
+    Switch,
+)
+from prismem.models.quantity import Quantity
 from prismem.paths import PROFILES, relative
 
-WAYS = (1, 2, 4, 8, 16)
-GRANULARITIES_B = tuple(256 << i for i in range(7))
 DECODERS_MAX = 4  # HDM decoders of a PF-NIC
-MIB = 1 << 20
-
-
-def _within(low: int, high: int) -> AfterValidator:
-    def check(quantity: Quantity) -> Quantity:
-        if not low <= quantity.canonical <= high:
-            first, last = quantity.in_my_unit(low), quantity.in_my_unit(high)
-            number, _, unit = first.partition(" ")
-            limits = f"{number}..{last}" if unit == last.partition(" ")[2] else f"{first}..{last}"
-            raise ValueError(f"{quantity} is outside {limits}; choose a value inside")
-        return quantity
-
-    return AfterValidator(check)
-
-
-def _one_of(choices: tuple[int, ...]) -> AfterValidator:
-    def check(quantity: Quantity) -> Quantity:
-        if quantity.canonical not in choices:
-            raise ValueError(f"{quantity} is not possible; use one of {', '.join(map(quantity.in_my_unit, choices))}")
-        return quantity
-
-    return AfterValidator(check)
-
-
-Delay = Annotated[Time, _within(0, 65_535)]
-Stage = Annotated[Time, _within(1, 65_535)]  # a stage of the RTL that cannot be left out
-Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
-Speed = Annotated[Rate, _within(16, 65_535)]
-Fibre = Annotated[Length, _within(0, 50_000)]
-FrameSize = Annotated[Size, _within(1, 4_095)]
-DataFrameSize = Annotated[Size, _within(64, 4_095)]
-Few = Annotated[Count, _within(1, 16)]
-PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
-
-
-class Section(BaseModel):
-    """A table of a profile."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Fabric(StrEnum):
-    """What lies between host adapters and memory modules; the order is that of the bench's parameter."""
-
-    PHOTONIC = "photonic"
-
-
-class Rack(Section):
-    """What the machine is, and how many of each there are at most."""
-
-    fabric: Fabric = Fabric.PHOTONIC
-    hosts: Few
-    modules: Few
-
-
-class Cxl(Section):
-    """Link between a host's port and its NIC, each direction."""
-
-    request_time: Delay
-    response_time: Delay
-    rate: Speed
-
-
-class Nic(Section):
-    """Host adapter."""
-
-    decode_time: Stage
-    tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048, 4096))]
-    queue_depth: PowerOf2
-
-
-class Lightpath(Section):
-    """Lightpath between one adapter and one module, each direction."""
-
-    rate: Speed
-    phy_time: Delay
-    fibre_length: Fibre
-    credits: Annotated[Count, _within(1, 128)]  # depth of the ring that delays frames
-
-
-class Frame(Section):
-    """Bytes on the lightpath, data included."""
-
-    read_request: FrameSize
-    write_request: DataFrameSize
-    read_response: DataFrameSize
-    write_response: FrameSize
-
-
-class Module(Section):
-    """Memory module without its media."""
-
-    port_time: Delay
-    return_time: Stage
-    capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
-
-
-class Hbm(Section):
-    """HBM front of a module: a write-through cache."""
-
-    cas_time: Stage
-    row_to_column_time: Delay
-    precharge_time: Delay
-    commit_time: Stage
-    idle_close_time: Delay
-    refresh_interval: Interval
-    refresh_time: Delay
-    rate: Speed
-    channels: PowerOf2
-    banks: PowerOf2
-    sets: PowerOf2
-    ways: PowerOf2
-    sector_lines: PowerOf2
-
-
-class Ddr(Section):
-    """DDR5 behind the HBM front."""
-
-    cas_time: Stage
-    row_to_column_time: Delay
-    precharge_time: Delay
-    refresh_interval: Interval
-    refresh_time: Delay
-    rate: Speed
-    channels: PowerOf2
-    banks: PowerOf2
-
-
-class Hdm(Section):
-    """The decoders that map the pool: `window` bytes of every module, as widely interleaved as `ways` allows."""
-
-    base: Annotated[Size, _within(0, 1 << 51)]
-    window: Annotated[Size, _within(2 * MIB, 2 << 40)]
-    ways: Annotated[Count, _one_of(WAYS)]
-    granularity: Annotated[Size, _one_of(GRANULARITIES_B)]
 
 
 class Profile(Section):
@@ -165,8 +44,10 @@ class Profile(Section):
     rack: Rack
     cxl: Cxl
     nic: Nic
-    path: Lightpath
-    frame: Frame
+    # Present where the fabric has them (FABRIC_TABLES), which `_fits` makes sure of.
+    path: Lightpath = Field(default=None, validate_default=False)  # type: ignore[assignment]
+    frame: Frame = Field(default=None, validate_default=False)  # type: ignore[assignment]
+    switch: Switch = Field(default=None, validate_default=False)  # type: ignore[assignment]
     module: Module
     hbm: Hbm
     ddr: Ddr
@@ -174,6 +55,7 @@ class Profile(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        self._check_tables()
         if self.hdm.window.canonical > self.module.capacity.canonical:
             raise ValueError(
                 f"hdm.window: {self.hdm.window} is more than module.capacity {self.module.capacity}; lower the window"
@@ -183,7 +65,7 @@ class Profile(Section):
                 f"hdm.base {self.hdm.base}, hdm.window {self.hdm.window}: not aligned; "
                 "use multiples of 256 MiB and 2 MiB"
             )
-        if self.path.phy_time.canonical + self.path.fibre_length.canonical > 65_535:
+        if self.path and self.path.phy_time.canonical + self.path.fibre_length.canonical > 65_535:
             raise ValueError(
                 f"path.phy_time {self.path.phy_time} and path.fibre_length {self.path.fibre_length}: "
                 "more than 65535 ns together; shorten the fibre"
@@ -197,6 +79,19 @@ class Profile(Section):
                     f"{media.refresh_interval}; the memory would never serve"
                 )
         return self
+
+    def _check_tables(self) -> None:
+        fabric = self.rack.fabric
+        for table in sorted(frozenset().union(*FABRIC_TABLES.values())):
+            present, wanted = getattr(self, table) is not None, table in FABRIC_TABLES[fabric]
+            if wanted and not present:
+                raise ValueError(f"{table}: missing; add the table [{table}], which rack.fabric '{fabric}' needs")
+            if present and not wanted:
+                raise ValueError(f"{table}: rack.fabric '{fabric}' has none; remove the table [{table}]")
+        if fabric is Fabric.DIRECT and self.rack.modules.canonical != 1:
+            raise ValueError(
+                f"rack.modules: {self.rack.modules} with rack.fabric '{fabric}', whose heads share 1; use 1"
+            )
 
     def check_size(self, hosts: int, modules: int) -> None:
         """Raise MisuseError unless a machine of this size can be built from the profile."""
@@ -229,6 +124,7 @@ class Profile(Section):
         self.check_size(hosts, modules)
         return {
             "Fabric": list(Fabric).index(self.rack.fabric),
+            "Hops": self.switch.hops.canonical if self.switch else 1,
             "Hosts": hosts,
             "Modules": modules,
             "NicTags": self.nic.tags.canonical,
@@ -250,14 +146,6 @@ class Profile(Section):
             "cxl_rsp_ns": self.cxl.response_time,
             "cxl_rate_b16": self.cxl.rate,
             "nic_decode_ns": self.nic.decode_time,
-            "path_rate_b16": self.path.rate,
-            "path_phy_ns": self.path.phy_time,
-            "path_flight_ns": self.path.fibre_length,
-            "path_credits": self.path.credits,
-            "frame_rd_req_b": self.frame.read_request,
-            "frame_wr_req_b": self.frame.write_request,
-            "frame_rd_rsp_b": self.frame.read_response,
-            "frame_wr_rsp_b": self.frame.write_response,
             "mem_port_ns": self.module.port_time,
             "mem_return_ns": self.module.return_time,
             "hbm_cas_ns": self.hbm.cas_time,
@@ -277,11 +165,37 @@ class Profile(Section):
             "hdm_base": self.hdm.base,
             "hdm_gran_b": self.hdm.granularity,
         }
+        quantities |= self._fabric_quantities()
         straps = {name: quantity.canonical for name, quantity in quantities.items()}
         straps["hdm_size_mib"] = self.hdm_bytes(count) // MIB
         straps["hdm_ways"] = self.hdm_ways(count)
         straps["module_mib"] = self.module.capacity.canonical // MIB
         return straps
+
+    def _fabric_quantities(self) -> dict[str, Quantity]:
+        """Straps of the tables that only some fabrics have."""
+        quantities: dict[str, Quantity] = {}
+        if self.path:
+            quantities |= {
+                "path_rate_b16": self.path.rate,
+                "path_phy_ns": self.path.phy_time,
+                "path_flight_ns": self.path.fibre_length,
+                "path_credits": self.path.credits,
+                "frame_rd_req_b": self.frame.read_request,
+                "frame_wr_req_b": self.frame.write_request,
+                "frame_rd_rsp_b": self.frame.read_response,
+                "frame_wr_rsp_b": self.frame.write_response,
+            }
+        if self.switch:
+            times = [self.switch.hop1_time, self.switch.hop2_time, self.switch.hop3_time, self.switch.hop4_time]
+            quantities |= {
+                "sw_rate_b16": self.switch.rate,
+                "sw_credits": self.switch.credits,
+                "sw_head_b": self.switch.header_message,
+                "sw_line_b": self.switch.line_message,
+                **{f"sw_hop{hop}_ns": time for hop, time in enumerate(times, 1)},
+            }
+        return quantities
 
 
 def names() -> list[str]:

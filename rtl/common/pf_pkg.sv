@@ -107,12 +107,23 @@ package pf_pkg;
     bytes_t    wr_rsp_b;
   } path_straps_t;
 
-  /// Every delay and rate of the appliance; constant after reset.
+  /// Electrical switch: what one message meets in each hop of a direction.
+  localparam int unsigned HopsMax = 4;
   typedef struct packed {
-    cxl_straps_t  cxl;
-    nic_straps_t  nic;
-    path_straps_t path;
-    mem_straps_t  mem;
+    delay_ns_t [HopsMax-1:0] hop_ns;    // of each hop, from the last byte in to the last byte out
+    rate_b16_t               rate_b16;  // of a port, one direction
+    delay_ns_t               credits;   // messages in a hop's queue of one output, shared by all inputs
+    bytes_t                  head_b;    // message without a line on the wire
+    bytes_t                  line_b;    // message with a line
+  } switch_straps_t;
+
+  /// Every delay and rate of a rack, whatever its fabric; constant after reset.
+  typedef struct packed {
+    cxl_straps_t    cxl;
+    nic_straps_t    nic;
+    path_straps_t   path;
+    switch_straps_t sw;
+    mem_straps_t    mem;
   } pf_straps_t;
 
   function automatic time_ns_t earlier(time_ns_t a, time_ns_t b);

@@ -59,3 +59,19 @@ bind pf_appliance_top probe_path #(
   .rsp_hdr_i    (rsp_tx_hdr),
   .rsp_last_ns_i(u_responses.tx_last_ns)
 );
+
+// A switched fabric has the same two directions.
+bind switch_top probe_path #(
+  .Hosts  (Hosts),
+  .Modules(Devices)
+) u_probe (
+  .clk_i,
+  .rst_ni,
+  .now_i,
+  .req_fire_i   (u_requests.tx_fire),
+  .req_hdr_i    (req_tx_hdr),
+  .req_last_ns_i(u_requests.tx_last_ns),
+  .rsp_fire_i   (u_responses.tx_fire),
+  .rsp_hdr_i    (rsp_tx_hdr),
+  .rsp_last_ns_i(u_responses.tx_last_ns)
+);

@@ -9,7 +9,8 @@ module tb_rack
   import cxl_pkg::*;
   import pf_hdm_pkg::*;
 #(
-  parameter int unsigned Fabric = 0,  // 0: photonic (pf_appliance_top)
+  parameter int unsigned Fabric = 0,  // 0: photonic (pf_appliance_top), 1: direct (type3_top), 2: switch (switch_top)
+  parameter int unsigned Hops = 1,    // of the switch
   parameter int unsigned Hosts = 2,
   parameter int unsigned Modules = 2,
   parameter int unsigned NicTags = 2048,
@@ -206,6 +207,92 @@ module tb_rack
       .tags_used_o     (tags_used),
       .wake_ns_o       (wake_ns)
     );
+  end else if (Fabric == 1) begin : gen_direct
+    type3_top #(
+      .Heads         (Hosts),
+      .NicTags       (NicTags),
+      .PathQueueDepth(PathQueueDepth),
+      .HbmChannels   (HbmChannels),
+      .HbmBanks      (HbmBanks),
+      .HbmSets       (HbmSets),
+      .HbmWays       (HbmWays),
+      .HbmSectorLines(HbmSectorLines),
+      .DdrChannels   (DdrChannels),
+      .DdrBanks      (DdrBanks)
+    ) u_dut (
+      .clk_i,
+      .rst_ni,
+      .now_i           (now),
+      .straps_i        (straps),
+      .decoders_i      (host_decoders),
+      .req_valid_i     (req_valid),
+      .req_ready_o     (req_ready),
+      .req_i           (req),
+      .rwd_valid_i     (rwd_valid),
+      .rwd_ready_o     (rwd_ready),
+      .rwd_i           (rwd),
+      .rwd_line_i      (rwd_line),
+      .ndr_valid_o     (ndr_valid),
+      .ndr_ready_i     (ndr_ready),
+      .ndr_o           (ndr),
+      .drs_valid_o     (drs_valid),
+      .drs_ready_i     (drs_ready),
+      .drs_o           (drs),
+      .drs_data_o      (drs_data),
+      .media_rd_valid_o(media_rd_valid),
+      .media_rd_hdr_o  (media_rd_hdr),
+      .media_rd_data_i (media_rd_data),
+      .media_wr_valid_o(media_wr_valid),
+      .media_wr_hdr_o  (media_wr_hdr),
+      .media_wr_line_o (media_wr_line),
+      .nxm_count_o     (nxm_count),
+      .tags_used_o     (tags_used),
+      .wake_ns_o       (wake_ns)
+    );
+  end else begin : gen_switch
+    switch_top #(
+      .Hosts         (Hosts),
+      .Devices       (Modules),
+      .Hops          (Hops),
+      .NicTags       (NicTags),
+      .PathQueueDepth(PathQueueDepth),
+      .HbmChannels   (HbmChannels),
+      .HbmBanks      (HbmBanks),
+      .HbmSets       (HbmSets),
+      .HbmWays       (HbmWays),
+      .HbmSectorLines(HbmSectorLines),
+      .DdrChannels   (DdrChannels),
+      .DdrBanks      (DdrBanks)
+    ) u_dut (
+      .clk_i,
+      .rst_ni,
+      .now_i           (now),
+      .straps_i        (straps),
+      .decoders_i      (host_decoders),
+      .req_valid_i     (req_valid),
+      .req_ready_o     (req_ready),
+      .req_i           (req),
+      .rwd_valid_i     (rwd_valid),
+      .rwd_ready_o     (rwd_ready),
+      .rwd_i           (rwd),
+      .rwd_line_i      (rwd_line),
+      .ndr_valid_o     (ndr_valid),
+      .ndr_ready_i     (ndr_ready),
+      .ndr_o           (ndr),
+      .drs_valid_o     (drs_valid),
+      .drs_ready_i     (drs_ready),
+      .drs_o           (drs),
+      .drs_data_o      (drs_data),
+      .media_rd_valid_o(media_rd_valid),
+      .media_rd_hdr_o  (media_rd_hdr),
+      .media_rd_data_i (media_rd_data),
+      .media_wr_valid_o(media_wr_valid),
+      .media_wr_hdr_o  (media_wr_hdr),
+      .media_wr_line_o (media_wr_line),
+      .nxm_count_o     (nxm_count),
+      .tags_used_o     (tags_used),
+      .wake_ns_o       (wake_ns)
+    );
   end
 
   sparse_store #(
@@ -223,7 +310,9 @@ module tb_rack
   );
 
   initial begin
+    if (Fabric > 2) $fatal(1, "%m: Fabric %0d is outside 0..2", Fabric);
     if (Hosts < 1 || Hosts > 16) $fatal(1, "%m: Hosts %0d is outside 1..16", Hosts);
+    if (Fabric == 1 && Modules != 1) $fatal(1, "%m: Modules %0d: a direct fabric has 1", Modules);
   end
 
 endmodule

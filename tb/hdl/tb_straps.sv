@@ -1,4 +1,5 @@
-// Straps of the appliance from plusargs (`+name=value`, decimal), read at time 0; defaults are those of the `pfma` profile.
+// Straps of a rack from plusargs (`+name=value`, decimal), read at time 0; defaults are those of the `pfma` profile, those of
+// a switch from the `switch` profile.
 //
 // An impossible value ends the simulation with the name of the strap, the value and what is allowed.
 
@@ -53,6 +54,14 @@ module tb_straps
     straps_o.path.wr_req_b = frame("frame_wr_req_b", 78, 64);
     straps_o.path.rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
     straps_o.path.wr_rsp_b = frame("frame_wr_rsp_b", 8, 1);
+    straps_o.sw.rate_b16 = rate("sw_rate_b16", 1024);
+    straps_o.sw.credits = delay_ns_t'(strap("sw_credits", 256, 1, 256));
+    straps_o.sw.head_b = frame("sw_head_b", 17, 1);
+    straps_o.sw.line_b = frame("sw_line_b", 85, 64);
+    straps_o.sw.hop_ns[0] = delay("sw_hop1_ns", 130, 1);
+    straps_o.sw.hop_ns[1] = delay("sw_hop2_ns", 130, 1);
+    straps_o.sw.hop_ns[2] = delay("sw_hop3_ns", 130, 1);
+    straps_o.sw.hop_ns[3] = delay("sw_hop4_ns", 130, 1);
     straps_o.mem.port_ns = delay("mem_port_ns", 14, 0);
     straps_o.mem.return_ns = delay("mem_return_ns", 12, 2);
     straps_o.mem.commit_ns = delay("hbm_commit_ns", 5, 2);

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from prismem.errors import MisuseError
 from prismem.models import profile as profiles
+from prismem.models.profile import Profile
 from prismem.paths import BUILD_RUN, SOFTWARE, found, kept
 from prismem.tb.job import Job, PolicyName, PortName, Request, file_options, find, parse_options
 
@@ -73,7 +75,7 @@ class RunSpec(BaseModel):
         _check_port(job, self.port)
         if self.waves and self.port != "rtl":
             raise MisuseError("WAVES: the functional port has no signals to record; use PORT=rtl, or LOG=1 for events")
-        profile = profiles.load(str(found(self.profile)) if _is_file(self.profile) else self.profile, self.sets)
+        profile = _load(self.profile, self.sets)
         profile.check_size(self.hosts, self.modules)
         request = Request(
             port=self.port,
@@ -98,6 +100,10 @@ class RunSpec(BaseModel):
 
 def _is_file(profile: str) -> bool:
     return profile.endswith(".toml")
+
+
+def _load(profile: str, sets: Iterable[str]) -> Profile:
+    return profiles.load(str(found(profile)) if _is_file(profile) else profile, sets)
 
 
 def _check_port(job: Job, port: str) -> None:
@@ -132,16 +138,20 @@ def make_spec(
             raise MisuseError(f"MUTANT: '{mutant}' is unknown; the mutants are {', '.join(known)}")
         if not job.takes_mutant:
             raise MisuseError(f"MUTANT: test '{job.name}' does not run the library; use TEST=kv_share")
-    hosts = job.hosts if hosts is None else hosts
     profile = job.profile if profile is None else profile
+    profile = kept(profile) if _is_file(profile) else profile
+    rack = _load(profile, flags.get("sets", ())).rack
+    # What the job likes to have, as far as the machine has it.
+    hosts = min(job.hosts, rack.hosts.canonical) if hosts is None else hosts
+    modules = min(job.modules, rack.modules.canonical) if modules is None else modules
     files = file_options(job)
     spec = RunSpec.model_validate(
         {
             "test": job.name,
             "port": port,
             "hosts": hosts,
-            "modules": job.modules if modules is None else modules,
-            "profile": kept(profile) if _is_file(profile) else profile,
+            "modules": modules,
+            "profile": profile,
             "seed": seed,
             "policy": policy,
             "mutant": mutant,

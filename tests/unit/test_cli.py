@@ -45,7 +45,7 @@ def prismem(*arguments: str) -> subprocess.CompletedProcess[str]:
         (["sim", "kv_python", "--hosts", "3"], ["HOSTS: 3", "choose 1..2"]),
         (["sim", "kv_share", "--port", "functional", "--waves"], ["WAVES", "PORT=rtl"]),
         (["sim", "kv_share", "--port", ""], ["PORT: ''", "use rtl or functional"]),
-        (["sim", "kv_share", "--profile", ""], ["PROFILE: '' is unknown", "pfma, tiny"]),
+        (["sim", "kv_share", "--profile", ""], ["PROFILE: '' is unknown", "pfma, switch, tiny"]),
         (["sim", "kv_share", "--profile", "nope.toml"], ["PROFILE: 'nope.toml'", "no such file"]),
         (["sim", "kv_share", "--set", "path.fibre_length=15"], ["--set path.fibre_length=15:", "unit missing"]),
         (["sim", "kv_share", "--opt", "capacity=99999999999999999999"], ["option capacity", "0..4294967296"]),

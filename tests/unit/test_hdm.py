@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prismem.models import profile
 from prismem.models.hdm import NXM, HdmMap
-from prismem.models.profile import GRANULARITIES_B, WAYS
+from prismem.models.profile_tables import GRANULARITIES_B, WAYS
 
 MIB = 1 << 20
 

@@ -47,6 +47,43 @@ def test_every_knob_moves_what_it_should(override: str, read_ns: int, write_ns: 
     assert latency.idle_ns(changed, "write") - latency.idle_ns(base, "write") == write_ns
 
 
+def test_idle_niagara() -> None:
+    """arXiv 2512.18194 prints 640 ns; 101 lines in flight are what its 10.1 GB/s need, and a head has tags for them."""
+    niagara = profile.load("niagara")
+    assert latency.idle_ns(niagara, "read") == 640
+    assert latency.idle_parts_ns(niagara, "read") == {"request": 130, "memory": 380, "response": 130}
+    assert niagara.nic.tags.canonical > 10.1 * 640 / 64
+
+
+def test_idle_switched_pool() -> None:
+    """arXiv 2607.27187 prints 800 to 900 ns for a pool behind electrical switches of 70 to 500 ns a hop."""
+    pool = profile.load("switch")
+    assert 800 <= latency.idle_ns(pool, "read") <= 900
+    assert all(70 <= time.canonical <= 500 for time in pool.switch.hop_times())
+    stages = latency.idle_stages_ns(pool, "read")
+    assert [stage for stage in stages if "hop" in stage] == ["hop1", "hop2", "return_hop2", "return_hop1"]
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+@pytest.mark.parametrize("hop", [1, 2, 3, 4])
+def test_every_hop_counts_there_and_back(kind: Kind, hop: int) -> None:
+    """10 ns more in a hop that is passed are 20 ns, in one that is not none; another hop costs its own 2 x 130."""
+    base = latency.idle_ns(profile.load("switch"), kind)
+    longer = latency.idle_ns(profile.load("switch", [f"switch.hop{hop}_time=140 ns"]), kind)
+    assert longer - base == (20 if hop <= 2 else 0)
+    hops = latency.idle_ns(profile.load("switch", [f"switch.hops={hop}"]), kind)
+    # 17 B take 1 ns at 64 GB/s and 85 B 2, one way each.
+    assert hops - base == (hop - 2) * (2 * 130 + 1 + 2)
+
+
+def test_bandwidth_bounds_of_the_other_fabrics() -> None:
+    """85 B a line through a switch port of 64 GB/s; all heads of a device share 10.125 GB/s, whatever the mix."""
+    assert latency.path_bound_gb_per_s(profile.load("switch"), 1.0) == pytest.approx(64 * 64 / 85)
+    assert latency.path_bound_gb_per_s(profile.load("switch"), 0.5) == pytest.approx(64 * 64 / ((17 + 85) / 2))
+    for share in (0.0, 0.5, 1.0):
+        assert latency.path_bound_gb_per_s(profile.load("niagara"), share) == 10.125
+
+
 def test_bandwidth_bounds_of_a_lightpath() -> None:
     """28.125 x 64/70 = 25.71 GB/s of reads (the paper prints 25.6) and 28.125 x 64/78 = 23.08 GB/s of single writes."""
     pfma = profile.load("pfma")

@@ -78,6 +78,12 @@ def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
         ('source = "chosen: one rack"', 'source = " "', ["path.fibre_length", "source is empty"]),
         ("refresh_time = { value = 130", "refresh_time = { value = 3900", ["hbm.refresh_time", "refresh_interval"]),
         ("[hdm]", "[hdm", ["not TOML"]),
+        ('fabric = "photonic"', 'fabric = "copper"', ["rack.fabric: 'copper'", "one of photonic, direct, switch"]),
+        (
+            'fabric = "photonic"',
+            'fabric = "switch"',
+            ["frame", "rack.fabric 'switch' has none", "remove the table [frame]"],
+        ),
     ],
 )
 def test_wrong_profiles_name_file_key_and_cure(tmp_path: Path, old: str, new: str, words: list[str]) -> None:
@@ -89,8 +95,28 @@ def test_wrong_profiles_name_file_key_and_cure(tmp_path: Path, old: str, new: st
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "word"),
+    [
+        ("pfma", "[path]", "[nopath]", "nopath: unknown key"),
+        ("switch", "[switch]", "[bridge]", "bridge: unknown key"),
+        ("niagara", "modules = { value = 1,", "modules = { value = 2,", "rack.modules: 2 .* use 1"),
+        ("niagara", 'fabric = "direct"', 'fabric = "switch"', r"add the table \[switch\]"),
+        ("switch", "hops = { value = 2", "hops = { value = 5", r"switch.hops: 5 is outside 1\.\.4"),
+        ("switch", "hop4_time = { value = 130", "hop4_time = { value = 0", "switch.hop4_time: 0 ns is outside"),
+    ],
+)
+def test_fabric_and_tables_agree(tmp_path: Path, name: str, old: str, new: str, word: str) -> None:
+    """A fabric needs its own tables and no others."""
+    text = (PROFILES / f"{name}.toml").read_text()
+    assert old in text
+    (tmp_path / "edited.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(ProfileError, match=word):
+        profiles.load(str(tmp_path / "edited.toml"))
+
+
 def test_unknown_profile_lists_the_names() -> None:
-    with pytest.raises(ProfileError, match=r"pfma, .*tiny"):
+    with pytest.raises(ProfileError, match=r"niagara, pfma, .*tiny"):
         profiles.load("pmfa")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from prismem.lib import emu
 from prismem.models import profile
+from prismem.models.profile_tables import Fabric
 from prismem.paths import BENCH_HDL, SOFTWARE
 from prismem.tb.runner.build import BENCH_PORTS
 
@@ -29,12 +30,26 @@ def enumerators(prefix: str) -> dict[str, int]:
 
 
 def test_straps_are_those_of_the_bench() -> None:
-    """Every strap that the bench reads comes from the profile, and the bench's defaults are the pfma profile."""
+    """Every strap that the bench reads comes from a profile; its defaults are pfma's, and the switch's for a switch."""
     in_bench = dict(re.findall(r'\b(?:strap|delay|rate|frame)\("(\w+)"(?:, (\d+))?', STRAPS))
-    straps = profile.load("pfma").straps(2)
+    straps = profile.load("switch").straps(2) | profile.load("pfma").straps(2)
     assert set(in_bench) == set(straps)
     sizes = {"hdm_base", "hdm_size_mib", "hdm_ways", "hdm_gran_b", "module_mib"}  # their defaults depend on the bench
     assert {name: int(in_bench[name]) for name in set(in_bench) - sizes} == {n: straps[n] for n in set(straps) - sizes}
+
+
+@pytest.mark.parametrize("name", profile.names())
+def test_no_profile_sets_what_the_bench_does_not_read(name: str) -> None:
+    """A plusarg that nobody reads would be a number without effect."""
+    assert set(profile.load(name).straps()) <= set(re.findall(r'\b(?:strap|delay|rate|frame)\("(\w+)"', STRAPS))
+
+
+def test_fabrics_are_those_of_the_bench() -> None:
+    """The number of a fabric means the same top in Python and in the bench."""
+    tops = {"photonic": "pf_appliance_top", "direct": "type3_top", "switch": "switch_top"}
+    said = dict(re.findall(r"(\d): (\w+) \(\w+\)", next(line for line in BENCH.splitlines() if "Fabric = 0" in line)))
+    assert said == {str(i): fabric.value for i, fabric in enumerate(Fabric)}
+    assert re.findall(r"^    (\w+_top) #\($", BENCH, re.MULTILINE) == [tops[fabric.value] for fabric in Fabric]
 
 
 def test_parameters_are_those_of_the_bench() -> None:

@@ -12,6 +12,12 @@ from prismem.tb.runner.build import TOP, hdl_sources
 from prismem.tb.runner.toolchain import clean_environment, find_verilator
 
 RULES = ROOT / ".rules.verible_lint"
+# Every top of rtl/top/, as parameters of the bench that holds it.
+TOPS = {
+    "photonic": ["-GFabric=0"],
+    "direct": ["-GFabric=1", "-GModules=1"],
+    "switch": ["-GFabric=2", "-GHops=2"],
+}
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,15 @@ def checks(*, fix: bool) -> list[Check]:
     if hdl:
         rules = ["--rules_config", str(RULES)] if RULES.exists() else []
         result.append(Check("verible", [str(tools / "verible-verilog-lint"), *rules, *hdl]))
-        result.append(Check("verilator", _verilator_lint()))
+        result += [Check(f"verilator {top}", _verilator_lint(parameters)) for top, parameters in TOPS.items()]
     result.append(Check("mypy", [str(tools / "mypy"), "--config-file", str(ROOT / "pyproject.toml")]))
     return result
 
 
-def _verilator_lint() -> list[str]:
+def _verilator_lint(parameters: list[str]) -> list[str]:
     tool = find_verilator()
     perl = ["perl"] if tool.origin == "wheel" else []
-    options = ["--lint-only", "-Wall", "--assert", "--timescale", "1ns/1ps", "--top-module", TOP]
+    options = ["--lint-only", "-Wall", "--assert", "--timescale", "1ns/1ps", "--top-module", TOP, *parameters]
     return [*perl, str(tool.script), *options, *map(str, hdl_sources())]
 
 

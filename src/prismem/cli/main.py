@@ -80,6 +80,7 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
 def profiles(name: str | None) -> None:
     """List the profiles, or show one with the idle latency that follows from it."""
     from prismem.models import latency, profile
+    from prismem.models.profile_tables import Section
 
     console = Console()
     if name is None:
@@ -92,7 +93,7 @@ def profiles(name: str | None) -> None:
         table.add_column(column)
     for section in type(loaded).model_fields:
         part = getattr(loaded, section)
-        if isinstance(part, profile.Section):
+        if isinstance(part, Section):
             for key in type(part).model_fields:
                 value = getattr(part, key)
                 table.add_row(f"{section}.{key}", str(value), getattr(value, "source", ""))
@@ -100,6 +101,10 @@ def profiles(name: str | None) -> None:
     for kind in ("write", "read"):
         parts = latency.idle_parts_ns(loaded, kind)
         console.print(f"idle {kind}: {sum(parts.values())} ns = {' + '.join(map(str, parts.values()))} (computed)")
+        stages = latency.idle_stages_ns(loaded, kind)
+        console.print(
+            "  " + ", ".join(f"{stage} {ns}" for stage, ns in stages.items()), highlight=False, soft_wrap=True
+        )
 
 
 @cli.command()

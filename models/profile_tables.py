@@ -1,0 +1,176 @@
+"""Tables of a profile: what can be said about each part of a machine, with the limits of every number.
+
+A table that only some fabrics have stands in FABRIC_TABLES; every other table belongs to all of them.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from prismem.models.quantity import Count, Length, Quantity, Rate, Size, Time
+
+WAYS = (1, 2, 4, 8, 16)
+GRANULARITIES_B = tuple(256 << i for i in range(7))
+MIB = 1 << 20
+
+
+def _within(low: int, high: int) -> AfterValidator:
+    def check(quantity: Quantity) -> Quantity:
+        if not low <= quantity.canonical <= high:
+            first, last = quantity.in_my_unit(low), quantity.in_my_unit(high)
+            number, _, unit = first.partition(" ")
+            limits = f"{number}..{last}" if unit == last.partition(" ")[2] else f"{first}..{last}"
+            raise ValueError(f"{quantity} is outside {limits}; choose a value inside")
+        return quantity
+
+    return AfterValidator(check)
+
+
+def _one_of(choices: tuple[int, ...]) -> AfterValidator:
+    def check(quantity: Quantity) -> Quantity:
+        if quantity.canonical not in choices:
+            raise ValueError(f"{quantity} is not possible; use one of {', '.join(map(quantity.in_my_unit, choices))}")
+        return quantity
+
+    return AfterValidator(check)
+
+
+Delay = Annotated[Time, _within(0, 65_535)]
+Stage = Annotated[Time, _within(1, 65_535)]  # a stage of the RTL that cannot be left out
+Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
+Speed = Annotated[Rate, _within(16, 65_535)]
+Fibre = Annotated[Length, _within(0, 50_000)]
+FrameSize = Annotated[Size, _within(1, 4_095)]
+DataFrameSize = Annotated[Size, _within(64, 4_095)]
+Few = Annotated[Count, _within(1, 16)]
+PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
+
+
+class Section(BaseModel):
+    """A table of a profile."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Fabric(StrEnum):
+    """What lies between host adapters and memory modules; the order is that of the bench's parameter."""
+
+    PHOTONIC = "photonic"  # a lightpath from every adapter to every module
+    DIRECT = "direct"  # a multi-headed device: the adapters are heads of the one memory module
+    SWITCH = "switch"  # electrical switches in series, shared by all
+
+
+FABRIC_TABLES: dict[Fabric, frozenset[str]] = {
+    Fabric.PHOTONIC: frozenset({"path", "frame"}),
+    Fabric.DIRECT: frozenset(),
+    Fabric.SWITCH: frozenset({"switch"}),
+}
+
+
+class Rack(Section):
+    """What the machine is, and how many of each there are at most."""
+
+    fabric: Fabric = Fabric.PHOTONIC
+    hosts: Few
+    modules: Few
+
+
+class Cxl(Section):
+    """Link between a host's port and its NIC, each direction."""
+
+    request_time: Delay
+    response_time: Delay
+    rate: Speed
+
+
+class Nic(Section):
+    """Host adapter."""
+
+    decode_time: Stage
+    tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048, 4096))]
+    queue_depth: PowerOf2
+
+
+class Lightpath(Section):
+    """Lightpath between one adapter and one module, each direction."""
+
+    rate: Speed
+    phy_time: Delay
+    fibre_length: Fibre
+    credits: Annotated[Count, _within(1, 128)]  # depth of the ring that delays frames
+
+
+class Frame(Section):
+    """Bytes on the lightpath, data included."""
+
+    read_request: FrameSize
+    write_request: DataFrameSize
+    read_response: DataFrameSize
+    write_response: FrameSize
+
+
+class Switch(Section):
+    """Electrical switches in series, each direction: the first hop is that of the host."""
+
+    hops: Annotated[Count, _within(1, 4)]
+    hop1_time: Stage
+    hop2_time: Stage
+    hop3_time: Stage
+    hop4_time: Stage
+    rate: Speed
+    credits: Annotated[Count, _within(1, 256)]  # depth of the queue of an output
+    header_message: FrameSize
+    line_message: DataFrameSize
+
+    def hop_times(self) -> list[Time]:
+        """Of the hops that there are, in the order of a request."""
+        return [self.hop1_time, self.hop2_time, self.hop3_time, self.hop4_time][: self.hops.canonical]
+
+
+class Module(Section):
+    """Memory module without its media."""
+
+    port_time: Delay
+    return_time: Stage
+    capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
+
+
+class Hbm(Section):
+    """HBM front of a module: a write-through cache."""
+
+    cas_time: Stage
+    row_to_column_time: Delay
+    precharge_time: Delay
+    commit_time: Stage
+    idle_close_time: Delay
+    refresh_interval: Interval
+    refresh_time: Delay
+    rate: Speed
+    channels: PowerOf2
+    banks: PowerOf2
+    sets: PowerOf2
+    ways: PowerOf2
+    sector_lines: PowerOf2
+
+
+class Ddr(Section):
+    """DDR5 behind the HBM front."""
+
+    cas_time: Stage
+    row_to_column_time: Delay
+    precharge_time: Delay
+    refresh_interval: Interval
+    refresh_time: Delay
+    rate: Speed
+    channels: PowerOf2
+    banks: PowerOf2
+
+
+class Hdm(Section):
+    """The decoders that map the pool: `window` bytes of every module, as widely interleaved as `ways` allows."""
+
+    base: Annotated[Size, _within(0, 1 << 51)]
+    window: Annotated[Size, _within(2 * MIB, 2 << 40)]
+    ways: Annotated[Count, _one_of(WAYS)]
+    granularity: Annotated[Size, _one_of(GRANULARITIES_B)]
