@@ -22,7 +22,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
 unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
-.PHONY: help demo test sim regress rtl-mutants bench lint format doctor software clean distclean
+.PHONY: help demo test sim regress coverage rtl-mutants bench lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test: $(READY) ## the regression that passes on a clean checkout
 
 regress: $(READY) ## everything, the long tests too
 	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_FLAGS)
+
+coverage: $(READY) ## lines of rtl/ and bins of the plan that the regression reaches -> build/coverage/summary.json
+	@$(BIN)/prismem coverage
 
 rtl-mutants: $(READY) ## each seeded fault of the hardware is built and has to fail a test -> build/rtl_mutants/result.json
 	@$(BIN)/prismem rtl-mutants

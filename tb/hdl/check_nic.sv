@@ -37,6 +37,7 @@ module check_nic
   time_ns_t        live_ns_max;
   longint unsigned inject_ns;
   bit              inject_tag;
+  bit              clean_q;  // nothing is in flight since reset
 
   function automatic void host_takes(logic [15:0] t);
     if (host_tag_q[t]) $fatal(1, "%m: t=%0d ns: host %0d: tag %0d is in flight already", now_i, id_i, t);
@@ -58,7 +59,14 @@ module check_nic
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
+    if (!rst_ni) begin
+      clean_q <= 1'b1;
+      if (!clean_q) begin
+        for (int unsigned t = 0; t < 65536; t++) host_tag_q[t] <= 1'b0;
+        for (int unsigned t = 0; t < Tags; t++) busy_q[t] <= 1'b0;
+      end
+    end else begin
+      clean_q <= 1'b0;
       if (|fire_i) begin
         accepted_q <= accepted_q + 2;
         for (int unsigned i = 0; i < 2; i++) begin

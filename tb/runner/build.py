@@ -91,10 +91,22 @@ def build_key(sources: Sequence[Path], parameters: Mapping[str, int], arguments:
     return digest.hexdigest()[:16]
 
 
-def build_bench(parameters: Mapping[str, int], *, waves: bool = False) -> Build:
-    """The bench of the appliance with these structural parameters, linked to the host emulator. Raises PrismemError."""
-    link = ["-LDFLAGS", f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"]
-    return build_hdl(TOP, [BENCH_PORTS, *hdl_sources()], parameters, waves=waves, arguments=link)
+def build_bench(
+    parameters: Mapping[str, int],
+    *,
+    waves: bool = False,
+    top: str = TOP,
+    ports: Path = BENCH_PORTS,
+    coverage: bool = False,
+) -> Build:
+    """A bench with these structural parameters, linked to the host emulator. Raises PrismemError.
+
+    `ports` lists what Python reads and drives. `coverage` counts lines of the hardware, which costs speed.
+    """
+    arguments = ["-LDFLAGS", f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"]
+    if coverage:
+        arguments.append("--coverage-line")
+    return build_hdl(top, [ports, *hdl_sources()], parameters, waves=waves, arguments=arguments)
 
 
 def complaints(log: Path) -> list[str]:

@@ -39,8 +39,10 @@ _HDL_ERROR = re.compile(
 )
 
 
-def execute(spec: RunSpec) -> Result:
+def execute(spec: RunSpec, *, coverage: Path | None = None) -> Result:
     """Build what is needed, run, and leave result.json, junit.xml and run.log in the run's folder.
+
+    `coverage`: file for the line coverage of the hardware, which takes a build of its own.
 
     Raises MisuseError for a request that the job refuses (nothing is written) and PrismemError if a build fails.
     """
@@ -50,14 +52,15 @@ def execute(spec: RunSpec) -> Result:
         build_software(SOFTWARE / "emu", goal)
     build = None
     if spec.port == "rtl":
-        build = build_bench(request.profile.parameters(spec.hosts, spec.modules), waves=spec.waves)
+        parameters = request.profile.parameters(spec.hosts, spec.modules)
+        build = build_bench(parameters, waves=spec.waves, coverage=coverage is not None)
     run_dir = spec.run_dir
     with locked(run_dir / LOCK_FILE):
         _empty(run_dir)
         write_atomic(run_dir / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")
         progress(f"running {spec.label} on the {spec.port} port; log {relative(run_dir / LOG_FILE)}")
         start_s = time.monotonic()
-        problem = _run_functional(run_dir) if build is None else _run_rtl(spec, build, run_dir)
+        problem = _run_functional(run_dir) if build is None else _run_rtl(spec, build, run_dir, coverage)
         result = _judge(spec, run_dir, problem, time.monotonic() - start_s, build)
         result.write(run_dir)
         link_atomic(run_dir.with_name(spec.label), run_dir.name)
@@ -94,10 +97,14 @@ def simulate(
     run_dir: Path,
     *,
     seed: int,
-    plusargs: Mapping[str, int],
+    plusargs: Mapping[str, int | str],
     environment: dict[str, str],
+    coverage: Path | None = None,
 ) -> str | None:
-    """Run a cocotb test module on a build, into `run_dir`. Returns what is wrong with the way it ended, or None."""
+    """Run a cocotb test module on a build, into `run_dir`. Returns what is wrong with the way it ended, or None.
+
+    `coverage`: where a build with coverage leaves its counts.
+    """
     results = run_dir / COCOTB_RESULTS_FILE
     try:
         with cocotb_environment():
@@ -111,7 +118,10 @@ def simulate(
                 test_dir=Path.cwd(),  # so that a relative path in an option means the same as outside
                 results_xml=str(results),
                 seed=seed % (1 << 31),
-                plusargs=[f"+{name}={value}" for name, value in plusargs.items()],
+                plusargs=[
+                    *(f"+{name}={value}" for name, value in plusargs.items()),
+                    *([f"+verilator+coverage+file+{coverage}"] if coverage else []),
+                ],
                 test_args=["--trace-file", str(run_dir / build.wave_file)] if build.wave_file else [],
                 waves=build.wave_file is not None,
                 extra_env=environment,
@@ -122,12 +132,14 @@ def simulate(
     return _check_cocotb(results)
 
 
-def _run_rtl(spec: RunSpec, build: Build, run_dir: Path) -> str | None:
+def _run_rtl(spec: RunSpec, build: Build, run_dir: Path, coverage: Path | None) -> str | None:
     request = spec.request()
     plusargs = request.profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
     plusargs |= spec.job().plusargs(request)
     environment = {RUN_DIR_VARIABLE: str(run_dir)} | parent_environment()
-    return simulate(build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=plusargs, environment=environment)
+    return simulate(
+        build, BENCH_TEST, run_dir, seed=spec.seed, plusargs=plusargs, environment=environment, coverage=coverage
+    )
 
 
 def _check_cocotb(results: Path) -> str | None:

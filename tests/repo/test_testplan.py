@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from prismem.cli.plan import plan_entries, table
+from prismem.cli.plan import STAGES, plan_entries, stage, table
 from prismem.paths import ROOT
 from prismem.tb.job import jobs
 
@@ -38,6 +38,8 @@ def problems(testpoints: list[dict[str, Any]], modules: set[str], job_names: set
                 found.append(f"{name}: {module} does not exist")
             elif function and function not in functions(ROOT / module):
                 found.append(f"{name}: {module} has no {function}")
+        if stage(point) not in STAGES:
+            found.append(f"{name}: stage {stage(point)} is none of {', '.join(STAGES)}")
         if not point.get("tests"):
             found.append(f"{name}: no tests")
     names = [point.get("name") for point in testpoints]
@@ -63,6 +65,9 @@ def test_plan_check_refuses_what_it_should() -> None:
     assert problems(good, {here, "tests/unit/test_new.py"}, {"x"}) == ["tests/unit/test_new.py: outside the plan"]
     assert problems(good, {here}, {"x", "y"}) == ["job y: outside the plan"]
     assert problems(good * 2, {here}, {"x"}) == ["a: twice"]
+    assert problems([good[0] | {"stage": "later"}], {here}, {"x"}) == [
+        "a: stage later is none of unit, block, system, regress"
+    ]
     gone = [{"name": "a", "goal": "g", "tests": [f"{here}::test_gone", "tests/unit/test_gone.py", "job z"]}]
     assert problems(gone, {here}, set()) == [
         f"a: {here} has no test_gone",

@@ -140,6 +140,30 @@ def bench() -> None:
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
+@cli.command()
+def coverage() -> None:
+    """Run what the coverage plan lists, on builds that count lines; merge and judge."""
+    from prismem.cli.coverage import run
+
+    sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
+
+
+@cli.command()
+@click.argument("test")
+@click.option("--seed", default=1, show_default=True)
+@click.option("--hosts", default=2, show_default=True)
+@click.option("--modules", default=2, show_default=True)
+@click.option("--twin", default="", help="Corrupt what the monitors say (tb/uvm/twins.py): the test has to fail.")
+@click.option("--inject", default="", help="Plant a fault in the bench (tb/hdl/check_pkg.sv): the test has to fail.")
+@click.option("--waves", is_flag=True, help="Record waves.")
+def uvm(test: str, seed: int, hosts: int, modules: int, twin: str, inject: str, waves: bool) -> None:
+    """Run TEST of the port-level environment."""
+    from prismem.cli.uvm import run
+
+    passed = run(Console(), test, seed=seed, hosts=hosts, modules=modules, twin=twin, inject=inject, waves=waves)
+    sys.exit(EXIT_PASSED if passed else EXIT_FAILED)
+
+
 @cli.command(name="rtl-mutants")
 @click.argument("names", nargs=-1)
 def rtl_mutants(names: tuple[str, ...]) -> None:

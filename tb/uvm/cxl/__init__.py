@@ -1,0 +1,1 @@
+"""Agent of a CXL.mem port: items, sequencer, driver, monitor."""

@@ -1,0 +1,1 @@
+"""Passive agent of a lightpath, and the scoreboard of what lightpaths carry."""

@@ -1,0 +1,25 @@
+"""Tests of the environment, by name; `prismem uvm NAME` runs one."""
+
+from prismem.tb.uvm.tests.base import BaseTest
+from prismem.tb.uvm.tests.faults import NotReadyTest, ResetTest
+from prismem.tb.uvm.tests.traffic import (
+    BackPressureTest,
+    CornersTest,
+    LoadTest,
+    PartialTest,
+    RacesTest,
+    RandomTest,
+    UnmappedTest,
+)
+
+TESTS: dict[str, type[BaseTest]] = {
+    "random": RandomTest,
+    "corners": CornersTest,
+    "partial": PartialTest,
+    "unmapped": UnmappedTest,
+    "back_pressure": BackPressureTest,
+    "races": RacesTest,
+    "load": LoadTest,
+    "reset": ResetTest,
+    "not_ready": NotReadyTest,
+}
