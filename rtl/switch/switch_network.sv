@@ -23,6 +23,8 @@ module switch_network
   input  logic                     clk_i,
   input  logic                     rst_ni,
   input  time_ns_t                 now_i,
+  /// Which direction this is: 0 requests, 1 responses.
+  input  logic                     id_i,
   input  switch_straps_t           straps_i,
   // Near end
   input  logic [Near-1:0][Far-1:0] tx_valid_i,

@@ -12,6 +12,7 @@
 //   tag       a NIC tag that is in use is handed out        -> check_nic, NIC tag in use
 //   order     an older request reaches the media later      -> check_mem, order of one line
 //   twice     a request reaches the media a second time     -> check_once
+//   hop_credit, hop_order, starve  a hop's queue over its credits, a message changed, an input passed over -> check_switch
 
 package check_pkg;
 

@@ -37,9 +37,9 @@ module tb_faults
     down_ns = '1;
     void'($value$plusargs("down_ns=%d", down_ns));
     if (down_ns == '1) down_ns = 64'd1 << 62;
-    if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order", "twice"}))
-      $fatal(1, "%m: +inject=%s is unknown; faults: double, deaf, down, credit, overflow, ring, tag, order, twice",
-             inject);
+    if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order", "twice",
+                        "hop_credit", "hop_order", "starve"}))
+      $fatal(1, "%m: +inject=%s is unknown; check_pkg lists the faults", inject);
   end
 
 endmodule

@@ -75,6 +75,7 @@ class Session:
         metrics: dict[str, Any] = {"run": run}
         if cycles is not None:
             metrics["latency"] = _latency_that_adds_up(self.ctx.machine)
+            metrics["counters"] = report["counters"]
         return metrics | self.job.finish(self.ctx)
 
     def attempt(self, error: BaseException | None, metrics: dict[str, Any] | None = None) -> Outcome:

@@ -11,15 +11,15 @@ from prismem.tb.runner.result import Result
 from prismem.tb.runner.spec import make_spec
 
 BASELINES = ["niagara", "switch"]
-MODULES = {"niagara": 1, "switch": 2}
+SIZE = {"niagara": {"hosts": 4, "modules": 1}, "switch": {"hosts": 2, "modules": 2}}
 NIAGARA_GB_S_PRINTED = 10.1
 # Completions of one resource bunch up at the end of a run.
 END_EFFECT = 1.01
 
 
 def good(test: str, name: str, **options: Any) -> Result:
-    """One run of a job on 2 hosts of a profile that has to pass."""
-    result = execute(make_spec(test, profile=name, hosts=2, modules=MODULES[name], **options))
+    """One run of a job on a small machine of a profile that has to pass."""
+    result = execute(make_spec(test, profile=name, **(SIZE[name] | options)))
     assert result.passed, result.text()
     return result
 
@@ -73,12 +73,25 @@ def test_every_read_returns_what_was_written_last(name: str) -> None:
 
 
 def test_heads_share_the_rate_of_the_memory() -> None:
-    """Two heads read 10.1 GB/s together, which is the rate of the DDR channel, and each has half of it."""
+    """All heads read 10.1 GB/s together, which is the rate of the DDR channel, and each has its share of it."""
     paths = good("traffic", "niagara", options={"requests": "20000"}).metrics["paths"]
     rates = [path["gb_s"] for path in paths]
     bound = latency.media_bound_gb_per_s(profile.load("niagara"))
     assert NIAGARA_GB_S_PRINTED * 0.99 <= sum(rates) <= bound * END_EFFECT
     assert min(rates) >= 0.97 * sum(rates) / len(rates)
+
+
+def test_what_one_head_writes_and_flushes_the_others_read() -> None:
+    """Every head in turn, every byte checked by all others."""
+    share = good("type3_share", "niagara").metrics["share"]
+    assert share["wrong_bytes"] == 0
+    assert share["verified_bytes"] == 24 * 3 * 64 * 64  # blocks x readers x lines x bytes
+
+
+def test_what_stays_in_a_cache_the_others_do_not_read() -> None:
+    """The same job without the writers' flush must find wrong bytes, or it proves nothing."""
+    result = execute(make_spec("type3_share", profile="niagara", **SIZE["niagara"], options={"forget": "true"}))
+    assert not result.passed
 
 
 @pytest.mark.parametrize("name", BASELINES)
