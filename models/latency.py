@@ -1,16 +1,17 @@
 """Idle latency by stage and bandwidth bounds, computed from a profile. The RTL is measured against these.
 
-A message of b bytes on an idle link of r bytes a nanosecond occupies it for ceil(b / r) ns, as the core clock is
-1 ns. A stage that only delays adds its time. So, for one line on an idle machine:
+A frame or flit of b bytes on an idle link of r bytes a nanosecond occupies it for ceil(b / r) ns, as the core clock
+is 1 ns. On the CXL link a flit of 256 bytes carries the message, whatever its size. A stage that only delays adds its
+time. So, for one line on an idle machine:
 
-    request   T1 - T0 = ceil(message / cxl.rate) + cxl.request_time
+    request   T1 - T0 = ceil(256 B / cxl.rate) + cxl.request_time
     memory    T3 - T1 = nic.decode_time
                       + way to the module                                               see below
                       + module.port_time
                       + media                                                           see below
                       + module.return_time
                       + way back
-    response  T4 - T3 = ceil(message / cxl.rate) + cxl.response_time
+    response  T4 - T3 = ceil(256 B / cxl.rate) + cxl.response_time
 
 The way depends on the fabric:
 
@@ -26,6 +27,7 @@ commit_time.
 from fractions import Fraction
 from typing import Literal
 
+from prismem.models.flit import FLIT_BYTES
 from prismem.models.profile import Profile
 from prismem.models.profile_tables import Fabric
 from prismem.models.quantity import Quantity
@@ -33,8 +35,6 @@ from prismem.models.quantity import Quantity
 Kind = Literal["read", "write"]
 
 LINE_BYTES = 64
-CXL_HEADER_BYTES = 16  # message without data: one slot
-CXL_DATA_BYTES = 80  # message with a line: header slot and four data slots
 
 REQUEST_STAGES = ("cxl_request",)
 RESPONSE_STAGES = ("cxl_response",)
@@ -90,17 +90,17 @@ def _media_ns(profile: Profile, read: bool) -> int:
 def idle_stages_ns(profile: Profile, kind: Kind) -> dict[str, int]:
     """Idle latency of one line by stage, in the order in which the stages follow each other."""
     read = kind == "read"
-    message = (CXL_HEADER_BYTES, CXL_DATA_BYTES) if read else (CXL_DATA_BYTES, CXL_HEADER_BYTES)
+    flit_ns = serialization_ns(FLIT_BYTES, profile.cxl.rate)
     there, back = _way_stages_ns(profile, read)
     return {
-        "cxl_request": serialization_ns(message[0], profile.cxl.rate) + profile.cxl.request_time.canonical,
+        "cxl_request": flit_ns + profile.cxl.request_time.canonical,
         "decode": profile.nic.decode_time.canonical,
         **there,
         "module_port": profile.module.port_time.canonical,
         "media": _media_ns(profile, read),
         "module_return": profile.module.return_time.canonical,
         **back,
-        "cxl_response": serialization_ns(message[1], profile.cxl.rate) + profile.cxl.response_time.canonical,
+        "cxl_response": flit_ns + profile.cxl.response_time.canonical,
     }
 
 

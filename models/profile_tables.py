@@ -38,6 +38,7 @@ def _one_of(choices: tuple[int, ...]) -> AfterValidator:
 
 Delay = Annotated[Time, _within(0, 65_535)]
 Stage = Annotated[Time, _within(1, 65_535)]  # a stage of the RTL that cannot be left out
+LinkDelay = Annotated[Time, _within(2, 65_535)]  # a cycle into the queue of an end, a cycle out of the other's
 Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
 Speed = Annotated[Rate, _within(16, 65_535)]
 Fibre = Annotated[Length, _within(0, 50_000)]
@@ -79,9 +80,12 @@ class Rack(Section):
 class Cxl(Section):
     """Link between a host's port and its NIC, each direction."""
 
-    request_time: Delay
-    response_time: Delay
+    request_time: LinkDelay
+    response_time: LinkDelay
     rate: Speed
+    ack_time: Stage
+    replay_time: Stage
+    replay_limit: Annotated[Count, _within(1, 65_535)]
 
 
 class Nic(Section):

@@ -85,9 +85,12 @@ package pf_pkg;
 
   /// CXL link between a host port and its NIC.
   typedef struct packed {
-    delay_ns_t req_ns;    // host port to NIC, after the last byte
-    delay_ns_t rsp_ns;    // NIC to host port, after the last byte
-    rate_b16_t rate_b16;  // one direction
+    delay_ns_t   req_ns;        // host port to NIC, after the last byte of the flit
+    delay_ns_t   rsp_ns;        // NIC to host port, after the last byte of the flit
+    rate_b16_t   rate_b16;      // one direction
+    delay_ns_t   ack_ns;        // for how long an acknowledgement may wait for company
+    delay_ns_t   replay_ns;     // replay timer, beyond the round trip and ack_ns
+    logic [15:0] replay_limit;  // replays without an acknowledgement in between, then the link is given up
   } cxl_straps_t;
 
   /// PF-NIC.

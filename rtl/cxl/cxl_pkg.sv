@@ -96,11 +96,11 @@ package cxl_pkg;
   /// lane: lane 1 is valid only with lane 0, and is taken only with lane 0. A lane is taken when it is valid and ready.
   localparam int unsigned Lanes = 2;
 
-  /// What a message costs on the wire while messages are not yet packed into flits: one slot, or one slot and a line.
-  localparam bytes_t HeaderBytes = 12'd16;
-  localparam bytes_t DataMessageBytes = 12'd80;
-
-  /// Messages that one direction of the link may hold: at least its delay in ns, or it limits the rate.
-  localparam int unsigned ChannelDepth = 128;
+  /// What the host's end of a link knows about it.
+  typedef struct packed {
+    logic        down;          // given up; only a reset brings it back
+    logic        viral;         // the device was in viral state since reset
+    logic [31:0] failed_count;  // requests answered with poison or an error because the link is down
+  } cxl_status_t;
 
 endpackage

@@ -19,6 +19,12 @@ module host_adapters
   input  cxl_straps_t                   cxl_straps_i,
   input  nic_straps_t                   nic_straps_i,
   input  hdm_decoder_t [Decoders-1:0]   decoders_i[Hosts],
+  // CXL links, by host and direction (0 to the NIC, 1 to the host): what befalls the next flit; a flit starts
+  input  link_fault_t                   cxl_fault_i [Hosts][2],
+  output logic [Hosts-1:0][1:0]         cxl_start_o,
+  /// The device behind the adapter is in viral state.
+  input  logic [Hosts-1:0]              viral_i,
+  output cxl_status_t                   cxl_status_o[Hosts],
   // CXL.mem, by host
   input  logic [Hosts-1:0][Lanes-1:0]   req_valid_i,
   output logic [Hosts-1:0][Lanes-1:0]   req_ready_o,
@@ -75,9 +81,12 @@ module host_adapters
       .clk_i,
       .rst_ni,
       .now_i,
-      .req_ns_i        (cxl_straps_i.req_ns),
-      .rsp_ns_i        (cxl_straps_i.rsp_ns),
-      .rate_b16_i      (cxl_straps_i.rate_b16),
+      .id_i            (4'(h)),
+      .straps_i        (cxl_straps_i),
+      .fault_i         (cxl_fault_i[h]),
+      .start_o         (cxl_start_o[h]),
+      .viral_i         (viral_i[h]),
+      .status_o        (cxl_status_o[h]),
       .host_req_valid_i(req_valid_i[h]),
       .host_req_ready_o(req_ready_o[h]),
       .host_req_i      (req_i[h]),

@@ -28,6 +28,12 @@ module pf_appliance_top
   input  hdm_decoder_t [Decoders-1:0]   decoders_i[Hosts],
   /// Lightpaths from NIC to module that are dark.
   input  logic [Hosts-1:0][Modules-1:0] path_down_i,
+  // CXL links, by host and direction (0 to the NIC, 1 to the host): what befalls the next flit; a flit starts
+  input  link_fault_t                   cxl_fault_i[Hosts][2],
+  output logic [Hosts-1:0][1:0]         cxl_start_o,
+  /// The device behind the adapter is in viral state.
+  input  logic [Hosts-1:0]              viral_i,
+  output cxl_status_t                   cxl_status_o[Hosts],
   // CXL.mem, by host
   input  logic [Hosts-1:0][Lanes-1:0]   req_valid_i,
   output logic [Hosts-1:0][Lanes-1:0]   req_ready_o,
@@ -96,6 +102,10 @@ module pf_appliance_top
     .cxl_straps_i (straps_i.cxl),
     .nic_straps_i (straps_i.nic),
     .decoders_i,
+    .cxl_fault_i,
+    .cxl_start_o,
+    .viral_i,
+    .cxl_status_o,
     .req_valid_i,
     .req_ready_o,
     .req_i,

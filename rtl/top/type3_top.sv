@@ -27,6 +27,12 @@ module type3_top
   input  time_ns_t                      now_i,
   input  pf_straps_t                    straps_i,
   input  hdm_decoder_t [Decoders-1:0]   decoders_i[Heads],
+  // CXL links, by host and direction (0 to the adapter, 1 to the host): what befalls the next flit; a flit starts
+  input  link_fault_t                   cxl_fault_i[Heads][2],
+  output logic [Heads-1:0][1:0]         cxl_start_o,
+  /// The device behind the adapter is in viral state.
+  input  logic [Heads-1:0]              viral_i,
+  output cxl_status_t                   cxl_status_o[Heads],
   // CXL.mem, by head
   input  logic [Heads-1:0][Lanes-1:0]   req_valid_i,
   output logic [Heads-1:0][Lanes-1:0]   req_ready_o,
@@ -97,6 +103,10 @@ module type3_top
     .cxl_straps_i (straps_i.cxl),
     .nic_straps_i (straps_i.nic),
     .decoders_i,
+    .cxl_fault_i,
+    .cxl_start_o,
+    .viral_i,
+    .cxl_status_o,
     .req_valid_i,
     .req_ready_o,
     .req_i,

@@ -13,6 +13,10 @@
 //   order     an older request reaches the media later      -> check_mem, order of one line
 //   twice     a request reaches the media a second time     -> check_once
 //   hop_credit, hop_order, starve  a hop's queue over its credits, a message changed, an input passed over -> check_switch
+//   cxl_credit, cxl_overflow, cxl_seq, cxl_crc -> check_cxl_line: a credit too many, more messages than the buffer holds,
+//             sequence numbers beyond the window, a flit delivered that is not what was sent
+//   cxl_once  a message of the CXL link left out            -> check_cxl_order
+//   cxl_tag   a host tag beyond what the link's table holds -> check_cxl_tags
 
 package check_pkg;
 

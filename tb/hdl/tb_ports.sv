@@ -131,6 +131,15 @@ module tb_ports
     end
   end
 
+  link_fault_t no_fault[Hosts][2];
+  logic [Hosts-1:0][1:0] unused_cxl_start;
+  cxl_status_t unused_cxl_status[Hosts];
+
+  for (genvar h = 0; h < Hosts; h++) begin : gen_no_fault
+    assign no_fault[h][0] = '0;
+    assign no_fault[h][1] = '0;
+  end
+
   pf_appliance_top #(
     .Hosts         (Hosts),
     .Modules       (Modules),
@@ -150,6 +159,10 @@ module tb_ports
     .straps_i        (straps),
     .decoders_i      (host_decoders),
     .path_down_i     (stays_bright ? '0 : stays_dark ? '1 : path_down),
+    .cxl_fault_i     (no_fault),
+    .cxl_start_o     (unused_cxl_start),
+    .viral_i         ('0),
+    .cxl_status_o    (unused_cxl_status),
     .req_valid_i     (req_valid),
     .req_ready_o     (req_ready),
     .req_i           (req),

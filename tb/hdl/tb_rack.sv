@@ -46,7 +46,9 @@ module tb_rack
   logic [15:0] no_bits_back[Modules][Hosts];
   link_fault_t req_fault[Hosts][Modules];
   link_fault_t unused_rsp_fault[Modules][Hosts];
-  link_fault_t unused_cxl_fault[Hosts][2];
+  link_fault_t cxl_fault[Hosts][2];
+  logic [Hosts-1:0][1:0] cxl_start;
+  cxl_status_t cxl_status[Hosts];
   logic [31:0] outstanding[Hosts];
   time_ns_t progress_ns[Hosts];
 
@@ -109,9 +111,9 @@ module tb_rack
     .rsp_start_i     ('0),
     .rsp_start_bits_i(no_bits_back),
     .rsp_fault_o     (unused_rsp_fault),
-    .cxl_start_i     ('0),
-    .cxl_bits_i      ('0),
-    .cxl_fault_o     (unused_cxl_fault)
+    .cxl_start_i     (cxl_start),
+    .cxl_bits_i      (16'(8 * cxl_flit_pkg::FlitBytes)),
+    .cxl_fault_o     (cxl_fault)
   );
 
   for (genvar h = 0; h < Hosts; h++) begin : gen_down
@@ -182,6 +184,10 @@ module tb_rack
       .now_i           (now),
       .straps_i        (straps),
       .decoders_i      (host_decoders),
+      .cxl_fault_i     (cxl_fault),
+      .cxl_start_o     (cxl_start),
+      .viral_i         ('0),
+      .cxl_status_o    (cxl_status),
       .path_down_i     (path_down),
       .req_valid_i     (req_valid),
       .req_ready_o     (req_ready),
@@ -225,6 +231,10 @@ module tb_rack
       .now_i           (now),
       .straps_i        (straps),
       .decoders_i      (host_decoders),
+      .cxl_fault_i     (cxl_fault),
+      .cxl_start_o     (cxl_start),
+      .viral_i         ('0),
+      .cxl_status_o    (cxl_status),
       .req_valid_i     (req_valid),
       .req_ready_o     (req_ready),
       .req_i           (req),
@@ -269,6 +279,10 @@ module tb_rack
       .now_i           (now),
       .straps_i        (straps),
       .decoders_i      (host_decoders),
+      .cxl_fault_i     (cxl_fault),
+      .cxl_start_o     (cxl_start),
+      .viral_i         ('0),
+      .cxl_status_o    (cxl_status),
       .req_valid_i     (req_valid),
       .req_ready_o     (req_ready),
       .req_i           (req),

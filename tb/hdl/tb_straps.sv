@@ -42,9 +42,12 @@ module tb_straps
 
   // The lower bounds are what the blocks need to be exact: a queue is read into its output register 1 ns ahead.
   task automatic read_delays();
-    straps_o.cxl.req_ns = delay("cxl_req_ns", 23, 1);
-    straps_o.cxl.rsp_ns = delay("cxl_rsp_ns", 46, 1);
+    straps_o.cxl.req_ns = delay("cxl_req_ns", 22, 2);
+    straps_o.cxl.rsp_ns = delay("cxl_rsp_ns", 45, 2);
     straps_o.cxl.rate_b16 = rate("cxl_rate_b16", 2048);
+    straps_o.cxl.ack_ns = delay("cxl_ack_ns", 16, 1);
+    straps_o.cxl.replay_ns = delay("cxl_replay_ns", 150, 1);
+    straps_o.cxl.replay_limit = 16'(delay("cxl_replay_limit", 255, 1));
     straps_o.nic.decode_ns = delay("nic_decode_ns", 12, 2);
     straps_o.path.rate_b16 = rate("path_rate_b16", 450);
     straps_o.path.phy_ns = delay("path_phy_ns", 28, 1);
