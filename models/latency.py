@@ -20,8 +20,9 @@ The way depends on the fabric:
     switch    for each hop ceil(switch.*_message / switch.rate) + switch.hopN_time; on the way back in reverse order
 
 The media of a read that finds its line in HBM, in a bank that idled long enough to be precharged, take
-row_to_column_time + cas_time + ceil(64 B / hbm.rate); a write is complete when it is globally visible, after
-commit_time.
+row_to_column_time + cas_time + ceil(64 B / hbm.rate); those of a module without HBM, the same with DDR5's numbers and half
+of its rate, since one of the two sub-channels of a DDR5 channel moves a line. A write is complete when it is globally
+visible, after commit_time.
 """
 
 from fractions import Fraction
@@ -29,7 +30,7 @@ from typing import Literal
 
 from prismem.models.flit import FLIT_BYTES
 from prismem.models.profile import Profile
-from prismem.models.profile_tables import Fabric
+from prismem.models.profile_tables import HBM_OFF, SUB_CHANNELS, Fabric
 from prismem.models.quantity import Quantity
 
 Kind = Literal["read", "write"]
@@ -81,10 +82,22 @@ def _way_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[s
 
 def _media_ns(profile: Profile, read: bool) -> int:
     """From the start of the access to the data, or to global visibility of a write."""
-    hbm = profile.hbm
     if not read:
-        return hbm.commit_time.canonical
+        return profile.hbm.commit_time.canonical
+    return ddr_read_ns(profile) if profile.hbm.mode.canonical == HBM_OFF else hbm_read_ns(profile)
+
+
+def hbm_read_ns(profile: Profile) -> int:
+    """A line from a precharged bank of an idle HBM channel."""
+    hbm = profile.hbm
     return hbm.row_to_column_time.canonical + hbm.cas_time.canonical + serialization_ns(LINE_BYTES, hbm.rate)
+
+
+def ddr_read_ns(profile: Profile) -> int:
+    """A line from a precharged bank of an idle DDR5 channel; one of its two sub-channels moves it."""
+    ddr = profile.ddr
+    burst_ns = serialization_ns(SUB_CHANNELS * LINE_BYTES, ddr.rate)
+    return ddr.row_to_column_time.canonical + ddr.cas_time.canonical + burst_ns
 
 
 def idle_stages_ns(profile: Profile, kind: Kind) -> dict[str, int]:

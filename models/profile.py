@@ -34,6 +34,23 @@ from prismem.models.quantity import Quantity
 from prismem.paths import PROFILES, relative
 
 DECODERS_MAX = 4  # HDM decoders of a PF-NIC
+DRAM_STRAPS = {  # strap of one kind of DRAM -> key of its table
+    "cas_ns": "cas_time",
+    "rcd_ns": "row_to_column_time",
+    "rp_ns": "precharge_time",
+    "ras_ns": "activate_time",
+    "rtp_ns": "read_precharge_time",
+    "wr_ns": "write_precharge_time",
+    "ccd_ns": "column_time",
+    "turn_ns": "turn_time",
+    "rate_b16": "rate",
+    "idle_close_ns": "idle_close_time",
+    "refi_ns": "refresh_interval",
+    "rfc_ns": "refresh_time",
+    "ref_groups": "refresh_groups",
+    "ref_step_ns": "refresh_step",
+    "ref_offset_ns": "refresh_offset",
+}
 
 
 class Profile(Section):
@@ -151,26 +168,21 @@ class Profile(Section):
             "nic_decode_ns": self.nic.decode_time,
             "mem_port_ns": self.module.port_time,
             "mem_return_ns": self.module.return_time,
-            "hbm_cas_ns": self.hbm.cas_time,
-            "hbm_rcd_ns": self.hbm.row_to_column_time,
-            "hbm_rp_ns": self.hbm.precharge_time,
+            "mem_posted": self.module.completion,
+            "mem_posted_ns": self.module.posted_time,
+            "mem_write_unit_b": self.module.write_unit,
+            "mem_half_ns": self.module.half_time,
+            "hbm_mode": self.hbm.mode,
             "hbm_commit_ns": self.hbm.commit_time,
-            "hbm_rate_b16": self.hbm.rate,
-            "hbm_idle_close_ns": self.hbm.idle_close_time,
-            "hbm_refi_ns": self.hbm.refresh_interval,
-            "hbm_rfc_ns": self.hbm.refresh_time,
-            "ddr_cas_ns": self.ddr.cas_time,
-            "ddr_rcd_ns": self.ddr.row_to_column_time,
-            "ddr_rp_ns": self.ddr.precharge_time,
-            "ddr_rate_b16": self.ddr.rate,
-            "ddr_refi_ns": self.ddr.refresh_interval,
-            "ddr_rfc_ns": self.ddr.refresh_time,
             "hdm_base": self.hdm.base,
             "hdm_gran_b": self.hdm.granularity,
         }
         quantities |= self._fabric_quantities()
+        for kind, media in (("hbm", self.hbm), ("ddr", self.ddr)):
+            quantities |= {f"{kind}_{name}": getattr(media, key) for name, key in DRAM_STRAPS.items()}
         straps = {name: quantity.canonical for name, quantity in quantities.items()}
         straps["hdm_size_mib"] = self.hdm_bytes(count) // MIB
+        straps["hbm_base_mib"] = self.hbm.base.canonical // MIB
         straps["hdm_ways"] = self.hdm_ways(count)
         straps["module_mib"] = self.module.capacity.canonical // MIB
         return straps

@@ -54,6 +54,12 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+HBM_CACHE = 0  # write-through cache in front of DDR5
+HBM_MEMORY = 1  # memory from `hbm.base` on
+HBM_OFF = 2  # not there
+SUB_CHANNELS = 2  # of a DDR5 channel
+
+
 class Fabric(StrEnum):
     """What lies between host adapters and memory modules; the order is that of the bench's parameter."""
 
@@ -138,18 +144,32 @@ class Module(Section):
     port_time: Delay
     return_time: Stage
     capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
+    completion: Annotated[Count, _one_of((0, 1))]  # of a write: 0 when globally visible, 1 when accepted (posted)
+    posted_time: Delay  # how much later than otherwise a posted write is visible
+    write_unit: Annotated[Size, _one_of((32, 64))]  # what becomes visible at once
+    half_time: Stage  # from half to half, with a write unit of 32 B
 
 
 class Hbm(Section):
-    """HBM front of a module: a write-through cache."""
+    """HBM of a module: a write-through cache, or memory of its own."""
 
+    mode: Annotated[Count, _one_of((HBM_CACHE, HBM_MEMORY, HBM_OFF))]
+    base: Annotated[Size, _within(0, 2 << 40)]  # device address from which HBM is memory
     cas_time: Stage
     row_to_column_time: Delay
     precharge_time: Delay
+    activate_time: Delay  # activate to precharge, tRAS
+    read_precharge_time: Delay  # read command to precharge, tRTP
+    write_precharge_time: Delay  # write command to precharge: write latency, burst and tWR
+    column_time: Stage  # column command to column command of a bank, tCCD
+    turn_time: Delay  # bus turnaround, read to write and back, a batch of writes
     commit_time: Stage
     idle_close_time: Delay
     refresh_interval: Interval
     refresh_time: Delay
+    refresh_groups: PowerOf2  # banks refreshed one group after the other; 1: all at once
+    refresh_step: Delay  # from bank to bank of a group
+    refresh_offset: Delay  # of the first group
     rate: Speed
     channels: PowerOf2
     banks: PowerOf2
@@ -164,8 +184,17 @@ class Ddr(Section):
     cas_time: Stage
     row_to_column_time: Delay
     precharge_time: Delay
+    activate_time: Delay  # activate to precharge, tRAS
+    read_precharge_time: Delay  # read command to precharge, tRTP
+    write_precharge_time: Delay  # write command to precharge: write latency, burst and tWR
+    column_time: Stage  # column command to column command of a bank, tCCD
+    turn_time: Delay  # bus turnaround, read to write and back, a batch of writes
+    idle_close_time: Delay
     refresh_interval: Interval
     refresh_time: Delay
+    refresh_groups: PowerOf2  # banks refreshed one group after the other; 1: all at once
+    refresh_step: Delay  # from bank to bank of a group
+    refresh_offset: Delay  # of the first group
     rate: Speed
     channels: PowerOf2
     banks: PowerOf2

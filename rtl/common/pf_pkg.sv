@@ -65,20 +65,44 @@ package pf_pkg;
 
   /// First-order timing of one kind of DRAM.
   typedef struct packed {
-    delay_ns_t cas_ns;         // column command to first data, controller and PHY included
-    delay_ns_t rcd_ns;         // activate to column command
-    delay_ns_t rp_ns;          // precharge
-    rate_b16_t rate_b16;       // data rate of one channel
-    delay_ns_t idle_close_ns;  // an open row idle for longer is precharged by then; 0: rows stay open
-    delay_ns_t refi_ns;        // refresh interval; 0: no refresh
-    delay_ns_t rfc_ns;         // duration of a refresh
+    delay_ns_t  cas_ns;         // column command to first data, controller and PHY included
+    delay_ns_t  rcd_ns;         // activate to column command
+    delay_ns_t  rp_ns;          // precharge
+    delay_ns_t  ras_ns;         // activate to precharge
+    delay_ns_t  rtp_ns;         // read command to precharge
+    delay_ns_t  wr_ns;          // write command to precharge: write latency, burst and write recovery
+    delay_ns_t  ccd_ns;         // column command to the next one of the same bank
+    delay_ns_t  turn_ns;        // the data bus idles while it turns round for a batch of writes and back
+    rate_b16_t  rate_b16;       // data rate of one channel
+    delay_ns_t  idle_close_ns;  // an open row idle for longer is precharged by then; 0: rows stay open
+    delay_ns_t  refi_ns;        // interval in which every bank is refreshed; 0: no refresh
+    delay_ns_t  rfc_ns;         // duration of a refresh
+    logic [3:0] ref_groups_log2;  // banks are refreshed in so many groups, one group after the other
+    delay_ns_t  ref_step_ns;    // from bank to bank inside a group; 0: the group at once
+    delay_ns_t  ref_offset_ns;  // of the first group in the interval
   } dram_straps_t;
+
+  typedef enum logic [1:0] {
+    HbmCache  = 2'd0,  // write-through cache in front of DDR5
+    HbmMemory = 2'd1,  // memory of its own, from `hbm_base` on
+    HbmOff    = 2'd2   // not there
+  } hbm_mode_e;
+
+  /// A count of lines of a module: one bit more than the number of a line.
+  typedef logic [35:0] dpa_count_t;
 
   /// Memory module.
   typedef struct packed {
     delay_ns_t    port_ns;    // frame received to media access
     delay_ns_t    return_ns;  // media done to port transmit
     delay_ns_t    commit_ns;  // write accepted to globally visible
+    logic         posted;     // a write completes when it is accepted, and is visible `posted_ns` later than otherwise
+    delay_ns_t    posted_ns;
+    logic         halves;     // the halves of a line become visible one after the other, `half_ns` apart
+    delay_ns_t    half_ns;
+    hbm_mode_e    hbm_mode;
+    dpa_count_t   hbm_base;   // first line of HBM as memory
+    dpa_count_t   capacity;   // lines of the module
     dram_straps_t hbm;
     dram_straps_t ddr;
   } mem_straps_t;

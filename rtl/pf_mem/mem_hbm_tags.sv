@@ -1,5 +1,8 @@
 // Tags of the HBM write-through cache: sets x ways x sectors, with a valid bit for each line of a sector.
 //
+// Reset clears a bit a set; a set whose bit is clear misses, and its ways are emptied when it is first used, so that tags for
+// all of HBM cost nothing at reset.
+//
 // Reads and whole-line writes allocate; a line that is written only in part and misses goes to DDR5 alone. Nothing is ever
 // dirty, so a victim is just forgotten. The victim pointer of a set goes round and steps over the way it points at when that
 // way is hit. A line whose fill is under way counts as a hit whose data comes no sooner than the fill (hit under miss).
@@ -14,12 +17,14 @@ module mem_hbm_tags
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
+  input  time_ns_t         now_i,
   input  logic [Ports-1:0] look_i,
   input  dpa_line_t        line_i   [Ports],
   output logic [Ports-1:0] hit_o,
   /// Earliest time at which a hit has data.
   output time_ns_t         fill_ns_o[Ports],
   /// The access starts: touch on a hit, allocate on a miss unless `no_allocate_i`; `fill_ns_i` is the end of a read's fill.
+  /// A write that hits needs nothing: the line is written through, and stays.
   input  logic [Ports-1:0] fire_i,
   input  logic [Ports-1:0] no_allocate_i,
   input  logic [Ports-1:0] is_fill_i,
@@ -34,16 +39,23 @@ module mem_hbm_tags
   localparam int unsigned FillEntries = 256;
   typedef logic [$clog2(Sets*Ways)-1:0] way_index_t;
 
+  /// Fills under way, by a hash of the line.
+  typedef struct packed {
+    logic      several;  // of more than one line: whatever meets here waits for the last
+    dpa_line_t line;
+    time_ns_t  done_ns;
+  } fill_t;
+
   dpa_line_t              tag_q   [Sets*Ways];
   logic [SectorLines-1:0] valid_q [Sets*Ways];
   logic [WayBits-1:0]     victim_q[Sets];
-  dpa_line_t              fill_line_q[FillEntries];
-  time_ns_t               fill_ns_q  [FillEntries];
+  logic [31:0]            used_q  [(Sets+31)/32];  // sets that have been used since reset
+  fill_t                  fill_q  [FillEntries];
 
   logic [SetBits-1:0]  set   [Ports];
   logic [LineBits-1:0] column[Ports];
   dpa_line_t           tag   [Ports];
-  logic [Ports-1:0]    sector_hit;
+  logic [Ports-1:0]    sector_hit, used;
   way_index_t          entry [Ports];
 
   function automatic logic [7:0] fill_index(dpa_line_t addr);
@@ -59,6 +71,7 @@ module mem_hbm_tags
       fill_ns_o[p] = '0;
     end
     sector_hit = '0;
+    used = '0;
     hit_o = '0;
     if (|look_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
@@ -66,50 +79,54 @@ module mem_hbm_tags
           column[p] = LineBits'(line_i[p] & ~(~dpa_line_t'(0) << SectorLog2));
           set[p] = SetBits'((line_i[p] >> SectorLog2) & ~(~dpa_line_t'(0) << SetLog2));
           tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
-          entry[p] = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(victim_q[set[p]]);
-          for (int unsigned w = 0; w < Ways; w++) begin
-            automatic way_index_t e = way_index_t'(set[p]) * way_index_t'(Ways) + way_index_t'(w);
-            if (tag_q[e] == tag[p] && valid_q[e] != '0) begin
-              sector_hit[p] = 1'b1;
-              entry[p] = e;
+          used[p] = used_q[32'(set[p]) / 32][5'(set[p])];
+          entry[p] = way_index_t'(32'(set[p]) * Ways);
+          if (used[p]) begin
+            for (int unsigned w = 0; w < Ways; w++) begin
+              if (tag_q[way_index_t'(32'(set[p]) * Ways + w)] == tag[p]
+                  && valid_q[way_index_t'(32'(set[p]) * Ways + w)] != '0) begin
+                sector_hit[p] = 1'b1;
+                entry[p] = way_index_t'(32'(set[p]) * Ways + w);
+                break;
+              end
             end
+            if (!sector_hit[p]) entry[p] = way_index_t'(32'(set[p]) * Ways + 32'(victim_q[set[p]]));
           end
           hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
-          if (hit_o[p] && fill_line_q[fill_index(line_i[p])] == line_i[p])
-            fill_ns_o[p] = fill_ns_q[fill_index(line_i[p])];
+          if (hit_o[p] && (fill_q[fill_index(line_i[p])].line == line_i[p] || fill_q[fill_index(line_i[p])].several))
+            fill_ns_o[p] = fill_q[fill_index(line_i[p])].done_ns;
         end
       end
     end
   end
 
-  // Two ports may allocate in one set in the same cycle; the later one wins and the other line will miss once more.
+  // Two ports may allocate in one set in the same cycle: the later one takes the way, and the other's line misses once more.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned e = 0; e < Sets * Ways; e++) valid_q[e] <= '0;
-      for (int unsigned s = 0; s < Sets; s++) victim_q[s] <= '0;
+      for (int unsigned i = 0; i < (Sets + 31) / 32; i++) used_q[i] = '0;
+      for (int unsigned i = 0; i < FillEntries; i++) fill_q[i] = '0;
     end else if (|fire_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        if (fire_i[p]) begin
-          if (!hit_o[p] && !no_allocate_i[p]) begin
-            valid_q[entry[p]] <= (sector_hit[p] ? valid_q[entry[p]] : '0) | (SectorLines'(1) << column[p]);
+        if (fire_i[p] && !no_allocate_i[p] && !hit_o[p]) begin
+          automatic way_index_t e = entry[p];
+          if (!used_q[32'(set[p]) / 32][5'(set[p])]) begin
+            used_q[32'(set[p]) / 32] = used_q[32'(set[p]) / 32] | (32'd1 << 5'(set[p]));
+            victim_q[set[p]] = '0;
+            for (int unsigned w = 0; w < Ways; w++) valid_q[way_index_t'(32'(set[p]) * Ways + w)] = '0;
           end
-          if ((sector_hit[p] || !no_allocate_i[p]) && WayBits'(entry[p]) == victim_q[set[p]])
-            victim_q[set[p]] <= Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
-        end
-      end
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (|(fire_i & ~hit_o & ~no_allocate_i)) begin
-      for (int unsigned p = 0; p < Ports; p++) begin
-        if (fire_i[p] && !hit_o[p] && !no_allocate_i[p]) begin
-          tag_q[entry[p]] <= tag[p];
+          valid_q[e] = (tag_q[e] == tag[p] ? valid_q[e] : '0) | (SectorLines'(1) << column[p]);
+          tag_q[e] = tag[p];
           if (is_fill_i[p]) begin
-            fill_line_q[fill_index(line_i[p])] <= line_i[p];
-            fill_ns_q[fill_index(line_i[p])] <= fill_ns_i[p];
+            automatic fill_t fill = fill_q[fill_index(line_i[p])];
+            automatic logic busy = fill.done_ns > now_i;
+            fill.several = busy && (fill.several || fill.line != line_i[p]);
+            fill.line = line_i[p];
+            fill.done_ns = busy && fill.done_ns > fill_ns_i[p] ? fill.done_ns : fill_ns_i[p];
+            fill_q[fill_index(line_i[p])] = fill;
           end
         end
+        if (fire_i[p] && (sector_hit[p] || !no_allocate_i[p]) && WayBits'(entry[p]) == victim_q[set[p]])
+          victim_q[set[p]] = Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
       end
     end
   end

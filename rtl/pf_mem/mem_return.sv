@@ -20,14 +20,14 @@ module mem_return
   /// Reads: room, and those that start in this cycle with the time at which they are due at the transmitter.
   output logic [Ports-1:0] read_room_o,
   input  logic [Ports-1:0] read_push_i,
-  input  nic_tag_t         read_tag_i   [Ports],
+  input  rsp_hdr_t         read_hdr_i   [Ports],
   input  time_ns_t         read_due_ns_i[Ports],
   /// Data of the read pushed in the cycle before.
   input  data_t            data_i       [Ports],
   /// Write completions.
   output logic [Ports-1:0] write_room_o,
   input  logic [Ports-1:0] write_push_i,
-  input  nic_tag_t         write_tag_i  [Ports],
+  input  rsp_hdr_t         write_hdr_i  [Ports],
   input  time_ns_t         write_due_ns_i,
   /// To the lightpaths.
   output logic [Ports-1:0] tx_valid_o,
@@ -47,17 +47,18 @@ module mem_return
   ptr_t     read_wr_q     [Ports];
   ptr_t     read_rd_q     [Ports];
   time_ns_t read_due_ns_q [Ports*Depth];
-  nic_tag_t read_tag_q    [Ports*Depth];
+  rsp_hdr_t read_hdr_q    [Ports*Depth];
   slot_t    read_slot_q   [Ports*Depth];
   data_t    data_q        [Ports*Depth];
   ptr_t     write_wr_q    [Ports];
   ptr_t     write_rd_q    [Ports];
   time_ns_t write_due_ns_q[Ports*Depth];
-  nic_tag_t write_tag_q   [Ports*Depth];
+  rsp_hdr_t write_hdr_q   [Ports*Depth];
 
   logic [Ports-1:0] read_some_q, write_some_q;  // rings with entries
   logic [Ports-1:0] read_load, write_load;      // to the output register
   logic [Ports-1:0] arrive_q;                   // data of a read is on the media bus
+  logic [Ports-1:0] arrive_error_q;             // or there is none: all ones
   slot_t            arrive_slot_q[Ports];
 
   function automatic int unsigned at(int unsigned port, ptr_t ptr);
@@ -140,10 +141,10 @@ module mem_return
       tx_has_data_o <= (tx_has_data_o & ~write_load) | read_load;
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_load[p]) begin
-          tx_hdr_o[p] <= '{load: '0, status: RspOk, tag: read_tag_q[at(p, read_rd_q[p])]};
+          tx_hdr_o[p] <= read_hdr_q[at(p, read_rd_q[p])];
           tx_data_o[p] <= data_q[at(p, ptr_t'(read_slot_q[at(p, read_rd_q[p])]))];
         end
-        if (write_load[p]) tx_hdr_o[p] <= '{load: '0, status: RspOk, tag: write_tag_q[at(p, write_rd_q[p])]};
+        if (write_load[p]) tx_hdr_o[p] <= write_hdr_q[at(p, write_rd_q[p])];
       end
     end
   end
@@ -154,6 +155,7 @@ module mem_return
     if (!rst_ni) begin
       for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] = slot_t'(i);
     end else if (|read_push_i) begin
+      automatic logic [Ports-1:0] error = '0;
       for (int unsigned p = 0; p < Ports; p++) begin
         if (read_push_i[p]) begin
           automatic ptr_t place = read_wr_q[p];
@@ -161,16 +163,18 @@ module mem_return
           for (int unsigned i = 0; i < Depth; i++) begin
             if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
             read_due_ns_q[at(p, place)] = read_due_ns_q[at(p, place - 1'b1)];
-            read_tag_q[at(p, place)] = read_tag_q[at(p, place - 1'b1)];
+            read_hdr_q[at(p, place)] = read_hdr_q[at(p, place - 1'b1)];
             read_slot_q[at(p, place)] = read_slot_q[at(p, place - 1'b1)];
             place -= 1'b1;
           end
           read_due_ns_q[at(p, place)] = read_due_ns_i[p];
-          read_tag_q[at(p, place)] = read_tag_i[p];
+          read_hdr_q[at(p, place)] = read_hdr_i[p];
           read_slot_q[at(p, place)] = slot;
           arrive_slot_q[p] <= slot;
+          error[p] = read_hdr_i[p].status == RspError;
         end
       end
+      arrive_error_q <= error;
     end
   end
 
@@ -178,10 +182,10 @@ module mem_return
     if (|{write_push_i, arrive_q}) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (write_push_i[p]) begin
-          write_tag_q[at(p, write_wr_q[p])] = write_tag_i[p];
+          write_hdr_q[at(p, write_wr_q[p])] = write_hdr_i[p];
           write_due_ns_q[at(p, write_wr_q[p])] = write_due_ns_i;
         end
-        if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] = data_i[p];
+        if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] = arrive_error_q[p] ? '1 : data_i[p];
       end
     end
   end

@@ -13,6 +13,7 @@ module mem_schedule #(
   input  logic               rst_ni,
   /// Ports whose head could start now but for a meeting in a channel.
   input  logic [Ports-1:0]   candidate_i,
+  input  logic [Ports-1:0]   needs_hbm_i,
   input  logic [Ports-1:0]   needs_ddr_i,
   input  logic [HbmBits-1:0] hbm_channel_i[Ports],
   input  logic [DdrBits-1:0] ddr_channel_i[Ports],
@@ -30,10 +31,10 @@ module mem_schedule #(
     grant_o = '0;
     if (|candidate_i) begin
       for (int unsigned i = 0; i < Ports; i++) begin
-        if (candidate_i[p] && !hbm_taken[hbm_channel_i[p]]
+        if (candidate_i[p] && !(needs_hbm_i[p] && hbm_taken[hbm_channel_i[p]])
             && !(needs_ddr_i[p] && ddr_taken[ddr_channel_i[p]])) begin
           grant_o[p] = 1'b1;
-          hbm_taken[hbm_channel_i[p]] = 1'b1;
+          if (needs_hbm_i[p]) hbm_taken[hbm_channel_i[p]] = 1'b1;
           if (needs_ddr_i[p]) ddr_taken[ddr_channel_i[p]] = 1'b1;
         end
         p = p == PortBits'(Ports - 1) ? '0 : p + 1'b1;

@@ -1,10 +1,14 @@
-// Memory module of the photonic fabric: ports, an HBM write-through cache and DDR5 channels behind it.
+// Memory module of the photonic fabric: ports, HBM and DDR5 channels.
 //
 // A request that has come through its port waits in the receive buffer of its lightpath (the port queue), starts in order of
 // arrival at the port, and is answered when it is done. Starting is the point at which reads take their data from the media;
 // a write is applied whole its commit time later and completes then, so what has completed is what every later read sees.
-// Timing comes from the models of HBM and DDR5: a hit takes HBM's, a miss DDR5's and fills the cache on the side, a write
-// occupies both. When HBM or DDR5 is booked too far ahead, ports wait: write-through makes DDR5 the limit of writes.
+// (`posted` completes a write when it starts, for tests of memory models that forbid it.)
+//
+// Timing comes from the models of HBM and DDR5. With HBM as a write-through cache a hit takes HBM's, a miss DDR5's and fills
+// the cache on the side, a write occupies both. DDR5 always has the same data, so a hit whose HBM bank is refreshed or booked
+// is read from DDR5 when that is sooner. With HBM as memory the lines from `hbm_base` on are HBM's and the others DDR5's. When
+// HBM or DDR5 is booked too far ahead, ports wait: write-through makes DDR5 the limit of writes.
 //
 // The data itself lies outside: the media interface reads and writes whole lines, one of each a port and cycle.
 
@@ -13,12 +17,13 @@ module pf_mem
 #(
   parameter int unsigned Ports = 4,
   parameter int unsigned HbmChannels = 64,
-  parameter int unsigned HbmBanks = 16,
+  parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
   parameter int unsigned HbmWays = 8,
   parameter int unsigned HbmSectorLines = 32,
   parameter int unsigned DdrChannels = 8,
-  parameter int unsigned DdrBanks = 32
+  parameter int unsigned DdrBanks = 64,
+  parameter int unsigned PoisonEntries = 16
 ) (
   input  logic             clk_i,
   input  logic             rst_ni,
@@ -51,37 +56,77 @@ module pf_mem
 
   // Bookings ahead of time stand for the queues of the memory controllers.
   localparam int unsigned HbmAheadNs = 64;
-  localparam int unsigned DdrAheadNs = 128;
-  localparam int unsigned HbmRowLines = 16;   // 1 KiB row of a pseudo channel
-  localparam int unsigned DdrRowLines = 128;  // 8 KiB row of a DDR5 channel
+  localparam int unsigned HbmHorizonNs = 512;
+  localparam int unsigned DdrAheadNs = 160;
+  localparam int unsigned DdrHorizonNs = 1024;
+  localparam int unsigned HbmRowLines = 16;      // 1 KiB row of a pseudo channel
+  localparam int unsigned SubChannels = 2;       // of a DDR5 channel, 32 bit wide
+  localparam int unsigned SubChannelLog2 = $clog2(SubChannels);
+  localparam int unsigned DdrRowLines = 64;      // 4 KiB row of a sub-channel
 
   localparam int unsigned HbmBits = HbmChannels > 1 ? $clog2(HbmChannels) : 1;
-  localparam int unsigned DdrBits = DdrChannels > 1 ? $clog2(DdrChannels) : 1;
+  localparam int unsigned DdrBits = $clog2(SubChannels * DdrChannels);
 
-  logic [Ports-1:0]   head, is_write, is_part, hit, hazard, hbm_room, ddr_room, commit_room;
-  logic [Ports-1:0]   candidate, needs_ddr, grant, commit;
-  logic [Ports-1:0]   read_room, write_room;
-  nic_tag_t           read_tag   [Ports];
-  nic_tag_t           write_tag  [Ports];
+  logic [Ports-1:0]   head, is_write, is_part, beyond, in_hbm, hit;
+  logic [Ports-1:0]   look_hbm, writes_hbm, slow, redirect, look_ddr, must_ddr, needs_hbm, needs_ddr;
+  logic [Ports-1:0]   hbm_room, ddr_room, commit_room, read_room, write_room, hazard, media_room;
+  logic [Ports-1:0]   candidate, grant, apply, commit, poisoned, refused, starts;
+  rsp_hdr_t           read_hdr   [Ports];
+  rsp_hdr_t           write_hdr  [Ports];
   time_ns_t           read_due_ns[Ports];
   logic [HbmBits-1:0] hbm_channel[Ports];
   logic [DdrBits-1:0] ddr_channel[Ports];
   dpa_line_t          line       [Ports];
   time_ns_t           hbm_done_ns[Ports];
   time_ns_t           ddr_done_ns[Ports];
+  time_ns_t           hit_done_ns[Ports];  // of a line that HBM has
   time_ns_t           fill_ns    [Ports];
   time_ns_t           commit_wake_ns, return_wake_ns;
   time_ns_t           read_done_ns[Ports];  // of reads that start in this cycle
+  logic [1:0]         load       [Ports];
+  logic [1:0]         commit_load[Ports];
+  logic [31:0]        unused_refused_count;
+
+  // Constants of the straps.
+  logic     cached, is_memory;
+  time_ns_t port_ns, return_ns, hbm_idle_ns, ddr_idle_ns;
+  assign cached = straps_i.hbm_mode == HbmCache;
+  assign is_memory = straps_i.hbm_mode == HbmMemory;
+  assign port_ns = time_ns_t'(straps_i.port_ns);
+  assign return_ns = time_ns_t'(straps_i.return_ns);
+  assign hbm_idle_ns = idle_ns(straps_i.hbm, 0);
+  assign ddr_idle_ns = idle_ns(straps_i.ddr, SubChannelLog2);
+
+  /// Access to a precharged bank of an idle channel.
+  function automatic time_ns_t idle_ns(dram_straps_t dram, int unsigned rate_shift);
+    logic [31:0] rate = {16'b0, dram.rate_b16};
+    logic [31:0] move = ((LineBytes * 16) << rate_shift) + rate - 1;
+    return time_ns_t'(dram.rcd_ns) + time_ns_t'(dram.cas_ns) + time_ns_t'(move / rate);
+  endfunction
+
+  /// DevLoad from the time that an access waited for its port, its channel and its bank: light, optimal, moderate overload,
+  /// severe overload.
+  function automatic logic [1:0] load_of(time_ns_t wait_ns);
+    if (wait_ns < 16) return 2'd0;
+    if (wait_ns < 64) return 2'd1;
+    return wait_ns < 128 ? 2'd2 : 2'd3;
+  endfunction
 
   always_comb begin
     head = '0;
     is_write = '0;
     is_part = '0;
+    beyond = '0;
+    in_hbm = '0;
     if (|rx_valid_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        head[p] = rx_valid_i[p] && now_i >= rx_since_ns_i[p] + time_ns_t'(straps_i.port_ns);
-        is_write[p] = rx_hdr_i[p].op != ReqRead;
-        is_part[p] = rx_hdr_i[p].op == ReqWritePart;
+        if (rx_valid_i[p]) begin
+          head[p] = now_i >= rx_since_ns_i[p] + port_ns;
+          is_write[p] = rx_hdr_i[p].op != ReqRead;
+          is_part[p] = rx_hdr_i[p].op == ReqWritePart;
+          beyond[p] = dpa_count_t'(rx_hdr_i[p].line) >= straps_i.capacity;
+          in_hbm[p] = is_memory && dpa_count_t'(rx_hdr_i[p].line) >= straps_i.hbm_base;
+        end
       end
     end
   end
@@ -89,11 +134,6 @@ module pf_mem
   for (genvar p = 0; p < Ports; p++) begin : gen_line
     assign line[p] = rx_hdr_i[p].line;
   end
-
-  assign needs_ddr = is_write | ~hit;
-  assign candidate = head & hbm_room & (ddr_room | ~needs_ddr)
-      & ((is_write & commit_room) | (~is_write & read_room & ~hazard));
-  assign rx_ready_o = grant;
 
   mem_hbm_tags #(
     .Ports      (Ports),
@@ -103,63 +143,108 @@ module pf_mem
   ) u_tags (
     .clk_i,
     .rst_ni,
-    .look_i       (head),
+    .now_i,
+    .look_i       (cached ? head & ~beyond : '0),
     .line_i       (line),
     .hit_o        (hit),
     .fill_ns_o    (fill_ns),
-    .fire_i       (grant),
+    .fire_i       (cached ? starts : '0),
     .no_allocate_i(is_part),
     .is_fill_i    (~is_write),
     .fill_ns_i    (ddr_done_ns)
   );
 
+  // A line that misses and is written in part goes to DDR5 alone.
+  assign look_hbm = head & ~beyond & (cached ? hit | ~is_part : in_hbm);
+  assign writes_hbm = is_write | (cached ? ~hit : '0);
+
   mem_dram #(
-    .Ports   (Ports),
-    .Channels(HbmChannels),
-    .Banks   (HbmBanks),
-    .RowLines(HbmRowLines),
-    .AheadNs (HbmAheadNs),
-    .BankRefresh(1'b1)
+    .Ports    (Ports),
+    .Channels (HbmChannels),
+    .Banks    (HbmBanks),
+    .RowLines (HbmRowLines),
+    .AheadNs  (HbmAheadNs),
+    .HorizonNs(HbmHorizonNs)
   ) u_hbm (
     .clk_i,
     .rst_ni,
     .now_i,
-    .straps_i (straps_i.hbm),
-    .look_i   (head),
-    .line_i   (line),
-    .channel_o(hbm_channel),
-    .room_o   (hbm_room),
-    .fire_i   (grant),
-    .done_ns_o(hbm_done_ns)
+    .straps_i  (straps_i.hbm),
+    .look_i    (look_hbm),
+    .is_write_i(writes_hbm),
+    .line_i    (line),
+    .channel_o (hbm_channel),
+    .room_o    (hbm_room),
+    .done_ns_o (hbm_done_ns),
+    .fire_i    (starts & needs_hbm)
   );
 
+  // Hits that HBM would serve later than an idle DDR5.
+  always_comb begin
+    slow = '0;
+    for (int unsigned p = 0; p < Ports; p++) hit_done_ns[p] = '0;
+    if (|look_hbm) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (look_hbm[p]) begin
+          hit_done_ns[p] = hbm_done_ns[p] > fill_ns[p] ? hbm_done_ns[p] : fill_ns[p];
+          slow[p] = cached && hit[p] && !is_write[p] && (!hbm_room[p] || hit_done_ns[p] > now_i + ddr_idle_ns);
+        end
+      end
+    end
+  end
+
+  assign must_ddr = head & ~beyond & (cached ? is_write | ~hit : ~in_hbm);
+  assign look_ddr = must_ddr | slow;
+
   mem_dram #(
-    .Ports   (Ports),
-    .Channels(DdrChannels),
-    .Banks   (DdrBanks),
-    .RowLines(DdrRowLines),
-    .AheadNs (DdrAheadNs)
+    .Ports    (Ports),
+    .Channels (SubChannels * DdrChannels),
+    .Banks    (DdrBanks / SubChannels),
+    .RowLines (DdrRowLines),
+    .AheadNs  (DdrAheadNs),
+    .HorizonNs(DdrHorizonNs),
+    .RateShift(SubChannelLog2)
   ) u_ddr (
     .clk_i,
     .rst_ni,
     .now_i,
-    .straps_i (straps_i.ddr),
-    .look_i   (head),
-    .line_i   (line),
-    .channel_o(ddr_channel),
-    .room_o   (ddr_room),
-    .fire_i   (grant & needs_ddr),
-    .done_ns_o(ddr_done_ns)
+    .straps_i  (straps_i.ddr),
+    .look_i    (look_ddr),
+    .is_write_i(is_write),
+    .line_i    (line),
+    .channel_o (ddr_channel),
+    .room_o    (ddr_room),
+    .done_ns_o (ddr_done_ns),
+    .fire_i    (starts & needs_ddr)
   );
+
+  always_comb begin
+    redirect = '0;
+    if (|slow) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        redirect[p] = slow[p] && ddr_room[p] && (!hbm_room[p] || ddr_done_ns[p] < hit_done_ns[p]);
+      end
+    end
+  end
+
+  assign needs_hbm = look_hbm & ~redirect;
+  assign needs_ddr = must_ddr | redirect;
+  assign media_room = (hbm_room | ~needs_hbm) & (ddr_room | ~needs_ddr);
+  // What completes without the media must not meet a commit at the way back.
+  assign candidate = head & media_room
+      & ((is_write & commit_room & write_room & (beyond ? ~commit : '1)) | (~is_write & read_room & ~hazard));
+  assign rx_ready_o = grant;
+  assign starts = grant & ~beyond;
 
   mem_schedule #(
     .Ports      (Ports),
     .HbmChannels(HbmChannels),
-    .DdrChannels(DdrChannels)
+    .DdrChannels(SubChannels * DdrChannels)
   ) u_schedule (
     .clk_i,
     .rst_ni,
     .candidate_i  (candidate),
+    .needs_hbm_i  (needs_hbm),
     .needs_ddr_i  (needs_ddr),
     .hbm_channel_i(hbm_channel),
     .ddr_channel_i(ddr_channel),
@@ -172,39 +257,88 @@ module pf_mem
     .clk_i,
     .rst_ni,
     .now_i,
-    .commit_ns_i  (straps_i.commit_ns),
+    .commit_ns_i  (straps_i.commit_ns + (straps_i.posted ? straps_i.posted_ns : '0)),
+    .halves_i     (straps_i.halves),
+    .half_ns_i    (straps_i.half_ns),
     .look_i       (head),
     .hdr_i        (rx_hdr_i),
     .line_i       (rx_line_i),
     .room_o       (commit_room),
     .hazard_o     (hazard),
-    .push_i       (grant & is_write),
-    .ready_i      (write_room),
+    .load_i       (load),
+    .push_i       (starts & is_write),
+    .ready_i      (straps_i.posted ? '1 : write_room),
+    .apply_o      (apply),
     .commit_o     (commit),
     .commit_hdr_o (media_wr_hdr_o),
     .commit_line_o(media_wr_line_o),
+    .commit_load_o(commit_load),
     .wake_ns_o    (commit_wake_ns)
+  );
+
+  mem_poison #(
+    .Ports  (Ports),
+    .Entries(PoisonEntries)
+  ) u_poison (
+    .clk_i,
+    .rst_ni,
+    .read_i         (starts & ~is_write),
+    .read_line_i    (line),
+    .poisoned_o     (poisoned),
+    .write_i        (commit),
+    .write_hdr_i    (media_wr_hdr_o),
+    .refused_o      (refused),
+    .refused_count_o(unused_refused_count)
   );
 
   always_comb begin
     wake_ns_o = earlier(commit_wake_ns, return_wake_ns);
     if (|rx_valid_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        if (rx_valid_i[p]) wake_ns_o = earlier(wake_ns_o, rx_since_ns_i[p] + time_ns_t'(straps_i.port_ns));
+        if (rx_valid_i[p]) wake_ns_o = earlier(wake_ns_o, rx_since_ns_i[p] + port_ns);
       end
     end
   end
 
-  assign media_wr_valid_o = commit;
-  assign media_rd_valid_o = grant & ~is_write;
+  assign media_wr_valid_o = apply & ~refused;
+  assign media_rd_valid_o = starts & ~is_write;
   assign media_rd_hdr_o = rx_hdr_i;
 
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
-      read_done_ns[p] = !hit[p] ? ddr_done_ns[p] : hbm_done_ns[p] > fill_ns[p] ? hbm_done_ns[p] : fill_ns[p];
-      read_due_ns[p] = read_done_ns[p] + time_ns_t'(straps_i.return_ns);
-      read_tag[p] = rx_hdr_i[p].tag;
-      write_tag[p] = media_wr_hdr_o[p].tag;
+      read_done_ns[p] = '0;
+      read_due_ns[p] = '0;
+      load[p] = '0;
+      read_hdr[p] = '0;
+    end
+    if (|grant) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (grant[p]) begin
+          automatic time_ns_t done_ns = needs_ddr[p] ? ddr_done_ns[p] - ddr_idle_ns : hbm_done_ns[p] - hbm_idle_ns;
+          // An answer without media goes as soon as the way back takes it.
+          read_done_ns[p] = beyond[p] ? now_i + 2 : needs_ddr[p] ? ddr_done_ns[p] : cached ? hit_done_ns[p] : hbm_done_ns[p];
+          read_due_ns[p] = read_done_ns[p] + return_ns;
+          load[p] = load_of(beyond[p] || done_ns < rx_since_ns_i[p] + port_ns ? '0
+              : done_ns - rx_since_ns_i[p] - port_ns);
+          read_hdr[p] = '{load: load[p], status: beyond[p] ? RspError : poisoned[p] ? RspPoison : RspOk, tag: rx_hdr_i[p].tag};
+        end
+      end
+    end
+  end
+
+  // Completions of writes: when they are visible, or when they start (posted, or beyond the module's capacity).
+  logic [Ports-1:0] at_start;
+  assign at_start = grant & is_write & (beyond | {Ports{straps_i.posted}});
+
+  always_comb begin
+    for (int unsigned p = 0; p < Ports; p++) write_hdr[p] = '0;
+    if (|{commit, at_start}) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (at_start[p])
+          write_hdr[p] = '{load: load[p], status: beyond[p] ? RspError : RspOk, tag: rx_hdr_i[p].tag};
+        else
+          write_hdr[p] = '{load: commit_load[p], status: refused[p] ? RspError : RspOk, tag: media_wr_hdr_o[p].tag};
+      end
     end
   end
 
@@ -216,13 +350,13 @@ module pf_mem
     .now_i,
     .read_room_o   (read_room),
     .read_push_i   (grant & ~is_write),
-    .read_tag_i    (read_tag),
+    .read_hdr_i    (read_hdr),
     .read_due_ns_i (read_due_ns),
     .data_i        (media_rd_data_i),
     .write_room_o  (write_room),
-    .write_push_i  (commit),
-    .write_tag_i   (write_tag),
-    .write_due_ns_i(now_i + time_ns_t'(straps_i.return_ns)),
+    .write_push_i  (at_start | (straps_i.posted ? '0 : commit)),
+    .write_hdr_i   (write_hdr),
+    .write_due_ns_i(now_i + return_ns),
     .tx_valid_o,
     .tx_has_data_o,
     .tx_ready_i,

@@ -73,21 +73,56 @@ module tb_straps
              straps_o.path.phy_ns, straps_o.path.flight_ns, DelayMax);
   endtask
 
+  task automatic read_module();
+    longint unsigned unit_b = strap("mem_write_unit_b", 64, 32, 64);
+    longint unsigned base_lines = strap("hbm_base_mib", 0, 0, 64'd1 << 21) * LinesPerMib;
+    straps_o.mem.posted = 1'(strap("mem_posted", 0, 0, 1));
+    straps_o.mem.posted_ns = delay("mem_posted_ns", 500, 0);
+    straps_o.mem.halves = unit_b == 32;
+    straps_o.mem.half_ns = delay("mem_half_ns", 20, 1);
+    straps_o.mem.hbm_mode = hbm_mode_e'(strap("hbm_mode", 0, 0, 2));
+    straps_o.mem.hbm_base = dpa_count_t'(base_lines);
+    straps_o.mem.capacity = dpa_count_t'(module_lines_o);
+    if (unit_b != 32 && unit_b != 64) $fatal(1, "%m: strap mem_write_unit_b = %0d is neither 32 nor 64", unit_b);
+    if (straps_o.mem.hbm_mode == HbmMemory && base_lines >= module_lines_o)
+      $fatal(1, "%m: strap hbm_base_mib = %0d is not below the %0d MiB of a module: no line would be HBM's",
+             base_lines / LinesPerMib, module_lines_o / LinesPerMib);
+    if (32'(straps_o.mem.commit_ns) + 32'(straps_o.mem.posted_ns) > 32'(DelayMax))
+      $fatal(1, "%m: straps hbm_commit_ns %0d + mem_posted_ns %0d are more than %0d", straps_o.mem.commit_ns,
+             straps_o.mem.posted_ns, DelayMax);
+  endtask
+
   task automatic read_dram();
     straps_o.mem.hbm.cas_ns = delay("hbm_cas_ns", 46, 2);
     straps_o.mem.hbm.rcd_ns = delay("hbm_rcd_ns", 16, 0);
     straps_o.mem.hbm.rp_ns = delay("hbm_rp_ns", 16, 0);
+    straps_o.mem.hbm.ras_ns = delay("hbm_ras_ns", 29, 0);
+    straps_o.mem.hbm.rtp_ns = delay("hbm_rtp_ns", 5, 0);
+    straps_o.mem.hbm.wr_ns = delay("hbm_wr_ns", 25, 0);
+    straps_o.mem.hbm.ccd_ns = delay("hbm_ccd_ns", 2, 1);
+    straps_o.mem.hbm.turn_ns = delay("hbm_turn_ns", 8, 0);
     straps_o.mem.hbm.rate_b16 = rate("hbm_rate_b16", 600);
-    straps_o.mem.hbm.idle_close_ns = delay("hbm_idle_close_ns", 50, 0);
+    straps_o.mem.hbm.idle_close_ns = delay("hbm_idle_close_ns", 15, 0);
     straps_o.mem.hbm.refi_ns = delay("hbm_refi_ns", 3900, 0);
     straps_o.mem.hbm.rfc_ns = delay("hbm_rfc_ns", 130, 0);
+    straps_o.mem.hbm.ref_groups_log2 = 4'($clog2(strap("hbm_ref_groups", 8, 1, 256)));
+    straps_o.mem.hbm.ref_step_ns = delay("hbm_ref_step_ns", 72, 0);
+    straps_o.mem.hbm.ref_offset_ns = delay("hbm_ref_offset_ns", 130, 0);
     straps_o.mem.ddr.cas_ns = delay("ddr_cas_ns", 66, 2);
     straps_o.mem.ddr.rcd_ns = delay("ddr_rcd_ns", 16, 0);
     straps_o.mem.ddr.rp_ns = delay("ddr_rp_ns", 16, 0);
+    straps_o.mem.ddr.ras_ns = delay("ddr_ras_ns", 32, 0);
+    straps_o.mem.ddr.rtp_ns = delay("ddr_rtp_ns", 8, 0);
+    straps_o.mem.ddr.wr_ns = delay("ddr_wr_ns", 45, 0);
+    straps_o.mem.ddr.ccd_ns = delay("ddr_ccd_ns", 5, 1);
+    straps_o.mem.ddr.turn_ns = delay("ddr_turn_ns", 18, 0);
     straps_o.mem.ddr.rate_b16 = rate("ddr_rate_b16", 819);
-    straps_o.mem.ddr.idle_close_ns = '0;
-    straps_o.mem.ddr.refi_ns = delay("ddr_refi_ns", 3900, 0);
-    straps_o.mem.ddr.rfc_ns = delay("ddr_rfc_ns", 295, 0);
+    straps_o.mem.ddr.idle_close_ns = delay("ddr_idle_close_ns", 200, 0);
+    straps_o.mem.ddr.refi_ns = delay("ddr_refi_ns", 1950, 0);
+    straps_o.mem.ddr.rfc_ns = delay("ddr_rfc_ns", 130, 0);
+    straps_o.mem.ddr.ref_groups_log2 = 4'($clog2(strap("ddr_ref_groups", 4, 1, 256)));
+    straps_o.mem.ddr.ref_step_ns = delay("ddr_ref_step_ns", 0, 0);
+    straps_o.mem.ddr.ref_offset_ns = delay("ddr_ref_offset_ns", 0, 0);
     check_refresh("hbm", straps_o.mem.hbm);
     check_refresh("ddr", straps_o.mem.ddr);
   endtask
@@ -104,10 +139,9 @@ module tb_straps
     longint unsigned lines = strap("hdm_size_mib", longint'(1024 * Modules), 1, 64'd1 << 25) * LinesPerMib;
     longint unsigned ways = strap("hdm_ways", longint'(Modules) & -longint'(Modules), 1, 16);
     longint unsigned gran_b = strap("hdm_gran_b", 256, 256, 16384);
-    longint unsigned module_lines = strap("module_mib", 64'd1 << 21, 1, 64'd1 << 21) * LinesPerMib;
+    longint unsigned module_lines = module_lines_o;
     longint unsigned count = longint'(Modules) / ways;
     longint unsigned each = 0;
-    module_lines_o = module_lines;
     if ((ways & (ways - 1)) != 0 || count * ways != longint'(Modules) || count > longint'(Decoders))
       $fatal(1, "%m: strap hdm_ways = %0d must be 1, 2, 4, 8 or 16 and share %0d modules in at most %0d decoders", ways,
              Modules, Decoders);
@@ -134,7 +168,9 @@ module tb_straps
 
   initial begin
     straps_o = '0;
+    module_lines_o = strap("module_mib", 64'd1 << 21, 1, 64'd1 << 21) * LinesPerMib;
     read_delays();
+    read_module();
     read_dram();
     read_decoders();
   end

@@ -74,7 +74,7 @@ def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
         ("write_request = { value = 78", "write_request = { value = 14", ["frame.write_request", "64..4095 B"]),
         ("capacity = { value = 2,", "capacity = { value = 1,", ["hdm.window", "module.capacity"]),
         ("base = { value = 64,", "base = { value = 64.1,", ["hdm.base"]),
-        ("banks = { value = 16", "banks = { value = 12", ["hbm.banks", "12", "use one of"]),
+        ("banks = { value = 32", "banks = { value = 12", ["hbm.banks", "12", "use one of"]),
         ('source = "chosen: one rack"', 'source = " "', ["path.fibre_length", "source is empty"]),
         ("refresh_time = { value = 130", "refresh_time = { value = 3900", ["hbm.refresh_time", "refresh_interval"]),
         ("[hdm]", "[hdm", ["not TOML"]),
