@@ -47,6 +47,8 @@ module mem_dram
   localparam int unsigned TimeBits = $clog2(HorizonNs);
   localparam int unsigned BatchBits = $clog2(WriteBatch) + 1;
   localparam logic [31:0] LineUnits = 32'(LineBytes) << (4 + RateShift);  // of 1/16 B
+  localparam time_ns_t Ahead = time_ns_t'(AheadNs);
+  localparam time_ns_t Horizon = time_ns_t'(HorizonNs);
   typedef logic [$clog2(Channels*Banks)-1:0] bank_index_t;
   typedef logic [$clog2(Channels*HorizonNs)-1:0] place_t;
 
@@ -56,12 +58,7 @@ module mem_dram
     spent_b16_t  spent;
   } tick_t;
 
-  typedef struct packed {
-    access_t  access;
-    time_ns_t column_ns;  // column command, its data following at a fixed distance
-    time_ns_t last_ns;    // last nanosecond of the bus, less that distance
-    logic     turn;       // the bus is turned round
-  } booking_t;
+  logic [31:0] rate, turn_units;
 
   bank_t                bank_q     [Channels*Banks];
   tick_t                tick_q     [Channels*HorizonNs];
@@ -70,8 +67,13 @@ module mem_dram
   time_ns_t             full_to_q  [Channels];
   logic [BatchBits-1:0] batch_q    [Channels];  // writes of the batch so far; the top bit: reads came in between
 
-  bank_index_t bank[Ports];
-  booking_t    booking[Ports];
+  // The access of each port that looks.
+  bank_index_t      bank     [Ports];
+  time_ns_t         row      [Ports];
+  access_t          access   [Ports];
+  time_ns_t         column_ns[Ports];  // column command, its data following at a fixed distance
+  time_ns_t         last_ns  [Ports];  // last nanosecond of the bus, less that distance
+  logic [Ports-1:0] turn;              // the bus is turned round
 
   // Channels and banks are spread by folding higher address bits onto them, so that strides do not meet in one channel.
   function automatic logic [ChannelBits-1:0] channel_of(dpa_line_t addr);
@@ -80,15 +82,22 @@ module mem_dram
   endfunction
 
   function automatic logic [31:0] bank_of(dpa_line_t addr);
-    dpa_line_t row = addr >> RowShift;
-    return 32'((row ^ (row >> BankLog2)) & ~(~dpa_line_t'(0) << BankLog2));
+    dpa_line_t number = addr >> RowShift;
+    return 32'((number ^ (number >> BankLog2)) & ~(~dpa_line_t'(0) << BankLog2));
+  endfunction
+
+  function automatic time_ns_t row_of(dpa_line_t addr);
+    dpa_line_t number = addr >> RowShift;
+    return time_ns_t'(number);
   endfunction
 
   /// First refresh of a bank.
   function automatic time_ns_t phase_of(logic [31:0] b);
     logic [31:0] group = b & ~(~32'd0 << straps_i.ref_groups_log2);
-    return time_ns_t'((32'(straps_i.refi_ns) * group) >> straps_i.ref_groups_log2)
-        + time_ns_t'(32'(straps_i.ref_step_ns) * (b >> straps_i.ref_groups_log2)) + time_ns_t'(straps_i.ref_offset_ns);
+    logic [31:0] member = b >> straps_i.ref_groups_log2;
+    logic [31:0] start_ns = (32'(straps_i.refi_ns) * group) >> straps_i.ref_groups_log2;
+    return time_ns_t'(start_ns)
+        + time_ns_t'(32'(straps_i.ref_step_ns) * member) + time_ns_t'(straps_i.ref_offset_ns);
   endfunction
 
   function automatic place_t place_of(logic [ChannelBits-1:0] c, time_ns_t at_ns);
@@ -100,58 +109,68 @@ module mem_dram
     return tick.epoch == at_ns[TimeBits+:16] ? {16'b0, tick.spent} : '0;
   endfunction
 
-  function automatic booking_t book(logic [ChannelBits-1:0] c, bank_index_t b, dpa_line_t addr, logic writes);
-    booking_t    k = '0;
-    logic [31:0] rate = {16'b0, straps_i.rate_b16};
-    logic [31:0] left = LineUnits;
+  /// First nanosecond from `at_ns` on with capacity.
+  function automatic time_ns_t start_of(logic [ChannelBits-1:0] c, time_ns_t at_ns);
+    time_ns_t start_ns = at_ns;
+    if (start_ns >= full_from_q[c] && start_ns < full_to_q[c]) start_ns = full_to_q[c];
+    while (start_ns < now_i + Horizon && spent_at(c, start_ns) >= rate) start_ns += 1;
+    return start_ns;
+  endfunction
+
+  /// Nanosecond in which `amount` units have been moved that start at `start_ns`.
+  function automatic time_ns_t end_of(logic [ChannelBits-1:0] c, time_ns_t start_ns, logic [31:0] amount);
+    time_ns_t    end_ns = start_ns;
+    logic [31:0] left = amount;
     logic [31:0] free = 0;
-    time_ns_t    end_ns = now_i + HorizonNs;
-    time_ns_t    at_ns;
-    k.access = access(bank_q[b], time_ns_t'(addr >> RowShift), now_i, phase_of(bank_of(addr)), straps_i);
-    k.turn = writes && batch_q[c] == {1'b1, {BatchBits - 1{1'b0}}};
-    if (k.turn) left += ({16'b0, straps_i.turn_ns} * rate);
-    at_ns = k.access.column_ns;
-    if (at_ns >= full_from_q[c] && at_ns < full_to_q[c]) at_ns = full_to_q[c];
-    while (at_ns < end_ns && spent_at(c, at_ns) >= rate) at_ns += 1;
-    k.column_ns = at_ns;
-    while (at_ns < end_ns) begin
-      free = rate - spent_at(c, at_ns);
+    while (end_ns < now_i + Horizon) begin
+      free = rate - spent_at(c, end_ns);
       if (left <= free) break;
       left -= free;
-      at_ns += 1;
+      end_ns += 1;
     end
-    k.last_ns = at_ns;
-    return k;
+    return end_ns;
   endfunction
+
+  assign rate = {16'b0, straps_i.rate_b16};
+  assign turn_units = {16'b0, straps_i.turn_ns} * rate;
 
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
       channel_o[p] = '0;
       bank[p] = '0;
-      booking[p] = '0;
+      row[p] = '0;
+      access[p] = '0;
+      column_ns[p] = '0;
+      last_ns[p] = '0;
       done_ns_o[p] = '0;
     end
+    turn = '0;
     room_o = '0;
     if (|look_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (look_i[p]) begin
-          channel_o[p] = channel_of(line_i[p]);
-          bank[p] = bank_index_t'(32'(channel_o[p]) * Banks + bank_of(line_i[p]));
-          booking[p] = book(channel_o[p], bank[p], line_i[p], is_write_i[p]);
-          done_ns_o[p] = booking[p].last_ns + time_ns_t'(straps_i.cas_ns) + 1;
-          room_o[p] = booking[p].last_ns < now_i + HorizonNs && full_to_q[channel_o[p]] <= now_i + AheadNs;
+          automatic logic [ChannelBits-1:0] c = channel_of(line_i[p]);
+          channel_o[p] = c;
+          bank[p] = bank_index_t'(32'(c) * Banks + bank_of(line_i[p]));
+          row[p] = row_of(line_i[p]);
+          access[p] = access_of(bank_q[bank[p]], row[p], now_i, phase_of(bank_of(line_i[p])), straps_i);
+          turn[p] = is_write_i[p] && batch_q[c] == {1'b1, {BatchBits - 1{1'b0}}};
+          column_ns[p] = start_of(c, access[p].column_ns);
+          last_ns[p] = end_of(c, column_ns[p], LineUnits + (turn[p] ? turn_units : 0));
+          done_ns_o[p] = last_ns[p] + time_ns_t'(straps_i.cas_ns) + 1;
+          room_o[p] = last_ns[p] < now_i + Horizon && full_to_q[c] <= now_i + Ahead;
         end
       end
     end
   end
 
-  function automatic bank_t after(booking_t k, bank_t bank_before, dpa_line_t addr, logic writes);
+  function automatic bank_t after(bank_t bank_before, access_t how, time_ns_t new_row, time_ns_t at_ns, logic writes);
     bank_t    next = bank_before;
-    time_ns_t used_ns = k.column_ns + time_ns_t'(writes ? straps_i.wr_ns : straps_i.rtp_ns);
-    next.row = time_ns_t'(addr >> RowShift);
-    next.column_ns = k.column_ns;
-    next.refresh_ns = k.access.refresh_ns;
-    if (k.access.activate) next.precharge_ns = k.access.activate_ns + time_ns_t'(straps_i.ras_ns);
+    time_ns_t used_ns = at_ns + (writes ? time_ns_t'(straps_i.wr_ns) : time_ns_t'(straps_i.rtp_ns));
+    next.row = new_row;
+    next.column_ns = at_ns;
+    next.refresh_ns = how.refresh_ns;
+    if (how.activate) next.precharge_ns = how.command_ns + time_ns_t'(straps_i.ras_ns);
     next.precharge_ns = later(next.precharge_ns, used_ns);
     return next;
   endfunction
@@ -170,27 +189,26 @@ module mem_dram
       for (int unsigned p = 0; p < Ports; p++) begin
         if (fire_i[p]) begin
           automatic logic [ChannelBits-1:0] c = channel_o[p];
-          automatic booking_t k = booking[p];
-          automatic logic [31:0] left = LineUnits;
-          if (k.turn) left += ({16'b0, straps_i.turn_ns} * {16'b0, straps_i.rate_b16});
-          for (time_ns_t t = k.column_ns; t <= k.last_ns; t++) begin
+          automatic logic [31:0] left = LineUnits + (turn[p] ? turn_units : 0);
+          for (time_ns_t t = column_ns[p]; t <= last_ns[p]; t++) begin
             automatic logic [31:0] spent = spent_at(c, t);
-            automatic logic [31:0] take = {16'b0, straps_i.rate_b16} - spent;
+            automatic logic [31:0] take = rate - spent;
             if (take > left) take = left;
             left -= take;
             tick_q[place_of(c, t)] = '{epoch: t[TimeBits+:16], spent: spent_b16_t'(spent + take)};
           end
-          if (k.access.column_ns >= full_from_q[c] && k.access.column_ns <= full_to_q[c]) begin
-            full_to_q[c] = k.last_ns;
-          end else if (k.access.column_ns <= now_i + AheadNs / 2
-                       && (full_to_q[c] <= now_i || k.access.column_ns < full_from_q[c])) begin
-            full_from_q[c] = k.access.column_ns;
-            full_to_q[c] = k.last_ns;
+          if (access[p].column_ns >= full_from_q[c] && access[p].column_ns <= full_to_q[c]) begin
+            full_to_q[c] = last_ns[p];
+          end else if (access[p].column_ns <= now_i + (Ahead >> 1)
+                       && (full_to_q[c] <= now_i || access[p].column_ns < full_from_q[c])) begin
+            full_from_q[c] = access[p].column_ns;
+            full_to_q[c] = last_ns[p];
           end
           if (!is_write_i[p]) batch_q[c][BatchBits-1] = 1'b1;
-          else if (k.turn) batch_q[c] = BatchBits'(1);
-          else if (batch_q[c][BatchBits-2:0] != '0) batch_q[c][BatchBits-2:0] = batch_q[c][BatchBits-2:0] + 1'b1;
-          bank_q[bank[p]] = after(k, bank_q[bank[p]], line_i[p], is_write_i[p]);
+          else if (turn[p]) batch_q[c] = BatchBits'(1);
+          else if (batch_q[c][BatchBits-2:0] != '0)
+            batch_q[c][BatchBits-2:0] = batch_q[c][BatchBits-2:0] + 1'b1;
+          bank_q[bank[p]] = after(bank_q[bank[p]], access[p], row[p], column_ns[p], is_write_i[p]);
         end
       end
     end
@@ -199,8 +217,8 @@ module mem_dram
   initial begin
     if ((Channels & (Channels - 1)) != 0 || (Banks & (Banks - 1)) != 0 || (RowLines & (RowLines - 1)) != 0
         || (HorizonNs & (HorizonNs - 1)) != 0 || (WriteBatch & (WriteBatch - 1)) != 0 || WriteBatch < 2)
-      $fatal(1, "%m: Channels %0d, Banks %0d, RowLines %0d, HorizonNs %0d, WriteBatch %0d must be powers of two", Channels,
-             Banks, RowLines, HorizonNs, WriteBatch);
+      $fatal(1, "%m: Channels %0d, Banks %0d, RowLines %0d, HorizonNs %0d, WriteBatch %0d must be powers of two",
+             Channels, Banks, RowLines, HorizonNs, WriteBatch);
     if (AheadNs >= HorizonNs) $fatal(1, "%m: AheadNs %0d must be below HorizonNs %0d", AheadNs, HorizonNs);
   end
 

@@ -85,7 +85,7 @@ module pf_mem
   time_ns_t           read_done_ns[Ports];  // of reads that start in this cycle
   logic [1:0]         load       [Ports];
   logic [1:0]         commit_load[Ports];
-  logic [31:0]        unused_refused_count;
+  logic [31:0]        refused_count;
 
   // Constants of the straps.
   logic     cached, is_memory;
@@ -100,8 +100,8 @@ module pf_mem
   /// Access to a precharged bank of an idle channel.
   function automatic time_ns_t idle_ns(dram_straps_t dram, int unsigned rate_shift);
     logic [31:0] rate = {16'b0, dram.rate_b16};
-    logic [31:0] move = ((LineBytes * 16) << rate_shift) + rate - 1;
-    return time_ns_t'(dram.rcd_ns) + time_ns_t'(dram.cas_ns) + time_ns_t'(move / rate);
+    logic [31:0] move_ns = (((LineBytes * 16) << rate_shift) + rate - 1) / rate;
+    return time_ns_t'(dram.rcd_ns) + time_ns_t'(dram.cas_ns) + time_ns_t'(move_ns);
   endfunction
 
   /// DevLoad from the time that an access waited for its port, its channel and its bank: light, optimal, moderate overload,
@@ -232,7 +232,7 @@ module pf_mem
   assign media_room = (hbm_room | ~needs_hbm) & (ddr_room | ~needs_ddr);
   // What completes without the media must not meet a commit at the way back.
   assign candidate = head & media_room
-      & ((is_write & commit_room & write_room & (beyond ? ~commit : '1)) | (~is_write & read_room & ~hazard));
+      & ((is_write & commit_room & write_room & (~beyond | ~commit)) | (~is_write & read_room & ~hazard));
   assign rx_ready_o = grant;
   assign starts = grant & ~beyond;
 
@@ -288,7 +288,7 @@ module pf_mem
     .write_i        (commit),
     .write_hdr_i    (media_wr_hdr_o),
     .refused_o      (refused),
-    .refused_count_o(unused_refused_count)
+    .refused_count_o(refused_count)
   );
 
   always_comb begin
@@ -314,21 +314,27 @@ module pf_mem
     if (|grant) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (grant[p]) begin
-          automatic time_ns_t done_ns = needs_ddr[p] ? ddr_done_ns[p] - ddr_idle_ns : hbm_done_ns[p] - hbm_idle_ns;
+          automatic time_ns_t media_ns = cached ? hit_done_ns[p] : hbm_done_ns[p];
+          automatic time_ns_t since_ns = rx_since_ns_i[p] + port_ns;
+          automatic time_ns_t start_ns = needs_ddr[p] ? ddr_done_ns[p] - ddr_idle_ns : hbm_done_ns[p] - hbm_idle_ns;
+          if (needs_ddr[p]) media_ns = ddr_done_ns[p];
           // An answer without media goes as soon as the way back takes it.
-          read_done_ns[p] = beyond[p] ? now_i + 2 : needs_ddr[p] ? ddr_done_ns[p] : cached ? hit_done_ns[p] : hbm_done_ns[p];
-          read_due_ns[p] = read_done_ns[p] + return_ns;
-          load[p] = load_of(beyond[p] || done_ns < rx_since_ns_i[p] + port_ns ? '0
-              : done_ns - rx_since_ns_i[p] - port_ns);
-          read_hdr[p] = '{load: load[p], status: beyond[p] ? RspError : poisoned[p] ? RspPoison : RspOk, tag: rx_hdr_i[p].tag};
+          if (beyond[p]) media_ns = now_i + 2;
+          read_done_ns[p] = media_ns;
+          read_due_ns[p] = media_ns + return_ns;
+          load[p] = load_of(beyond[p] || start_ns < since_ns ? '0 : start_ns - since_ns);
+          read_hdr[p].load = load[p];
+          read_hdr[p].status = beyond[p] ? RspError : poisoned[p] ? RspPoison : RspOk;
+          read_hdr[p].tag = rx_hdr_i[p].tag;
         end
       end
     end
   end
 
   // Completions of writes: when they are visible, or when they start (posted, or beyond the module's capacity).
-  logic [Ports-1:0] at_start;
+  logic [Ports-1:0] at_start, write_done;
   assign at_start = grant & is_write & (beyond | {Ports{straps_i.posted}});
+  assign write_done = at_start | (commit & {Ports{!straps_i.posted}});
 
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) write_hdr[p] = '0;
@@ -354,7 +360,7 @@ module pf_mem
     .read_due_ns_i (read_due_ns),
     .data_i        (media_rd_data_i),
     .write_room_o  (write_room),
-    .write_push_i  (at_start | (straps_i.posted ? '0 : commit)),
+    .write_push_i  (write_done),
     .write_hdr_i   (write_hdr),
     .write_due_ns_i(now_i + return_ns),
     .tx_valid_o,

@@ -9,12 +9,12 @@ module memory_modules
   parameter int unsigned Modules = 4,
   parameter int unsigned Ports = 4,
   parameter int unsigned HbmChannels = 64,
-  parameter int unsigned HbmBanks = 16,
+  parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
   parameter int unsigned HbmWays = 8,
   parameter int unsigned HbmSectorLines = 32,
   parameter int unsigned DdrChannels = 8,
-  parameter int unsigned DdrBanks = 32
+  parameter int unsigned DdrBanks = 64
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,

@@ -1,4 +1,4 @@
-// Stage probes of a memory module: frame at the port, media access starts, data available or write visible.
+// Stage probes of a memory module: frame at the port, media access starts, data available or write complete.
 
 module probe_mem
   import pf_pkg::*;
@@ -15,19 +15,19 @@ module probe_mem
   input req_hdr_t         hdr_i         [Ports],
   input time_ns_t         since_ns_i    [Ports],
   input time_ns_t         read_done_ns_i[Ports],
-  input logic [Ports-1:0] commit_i,
-  input req_hdr_t         commit_hdr_i  [Ports]
+  input logic [Ports-1:0] write_done_i,
+  input rsp_hdr_t         write_hdr_i   [Ports]
 );
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && (start_i | commit_i) != '0) begin
+    if (rst_ni && (start_i | write_done_i) != '0) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (start_i[p]) begin
           emu_probe(since_ns_i[p], StageModRx, p, 32'(hdr_i[p].tag), 32'(id_i));
           emu_probe(now_i, StageMedia, p, 32'(hdr_i[p].tag), 0);
           if (!is_write_i[p]) emu_probe(read_done_ns_i[p], StageMediaDone, p, 32'(hdr_i[p].tag), 0);
         end
-        if (commit_i[p]) emu_probe(now_i, StageMediaDone, p, 32'(commit_hdr_i[p].tag), 0);
+        if (write_done_i[p]) emu_probe(now_i, StageMediaDone, p, 32'(write_hdr_i[p].tag), 0);
       end
     end
   end
@@ -46,6 +46,6 @@ bind pf_mem probe_mem #(
   .hdr_i         (rx_hdr_i),
   .since_ns_i    (rx_since_ns_i),
   .read_done_ns_i(read_done_ns),
-  .commit_i      (commit),
-  .commit_hdr_i  (media_wr_hdr_o)
+  .write_done_i  (write_done),
+  .write_hdr_i   (write_hdr)
 );

@@ -5,7 +5,7 @@
 // value: same-address order of a port makes it that of the latest write issued before it. `+share=1` plays another game: port 0
 // writes one line again and again, all other ports read it, and stale and torn values are counted.
 //
-// Results leave as lines `RESULT name port value`.
+// Results leave as lines `RESULT name port value`, the counters of the hardware (count_mem) among them.
 
 module mem_bench_top
   import pf_pkg::*;
@@ -252,6 +252,7 @@ module mem_bench_top
       tx_ready_q <= ready;
       now_q <= now_q + 1;
       done_o <= finished == Ports;
+      check_pkg::reporting <= finished == Ports && !done_o;
     end
   end
 
