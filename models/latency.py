@@ -20,9 +20,9 @@ The way depends on the fabric:
     switch    for each hop ceil(switch.*_message / switch.rate) + switch.hopN_time; on the way back in reverse order
 
 The media of a read that finds its line in HBM, in a bank that idled long enough to be precharged, take
-row_to_column_time + cas_time + ceil(64 B / hbm.rate); those of a module without HBM, the same with DDR5's numbers and half
-of its rate, since one of the two sub-channels of a DDR5 channel moves a line. A write is complete when it is globally
-visible, after commit_time.
+row_to_column_time + cas_time + ceil(64 B / hbm.rate); those of a module without HBM, the same with DDR5's numbers and
+half of its rate, since one of the two sub-channels of a DDR5 channel moves a line. A write is complete when it is
+globally visible, after commit_time.
 """
 
 from fractions import Fraction

@@ -62,6 +62,15 @@ module mem_hbm_tags
     return addr[7:0] ^ addr[15:8] ^ addr[23:16];
   endfunction
 
+  /// Way that has the sector, or the one to take for it.
+  function automatic way_index_t place_of(logic [SetBits-1:0] s, dpa_line_t t);
+    way_index_t first = way_index_t'(32'(s) * Ways);
+    for (int unsigned w = 0; w < Ways; w++) begin
+      if (tag_q[first+way_index_t'(w)] == t && valid_q[first+way_index_t'(w)] != '0) return first + way_index_t'(w);
+    end
+    return first + way_index_t'(victim_q[s]);
+  endfunction
+
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
       set[p] = '0;
@@ -82,15 +91,8 @@ module mem_hbm_tags
           used[p] = used_q[32'(set[p]) / 32][5'(set[p])];
           entry[p] = way_index_t'(32'(set[p]) * Ways);
           if (used[p]) begin
-            for (int unsigned w = 0; w < Ways; w++) begin
-              if (tag_q[way_index_t'(32'(set[p]) * Ways + w)] == tag[p]
-                  && valid_q[way_index_t'(32'(set[p]) * Ways + w)] != '0) begin
-                sector_hit[p] = 1'b1;
-                entry[p] = way_index_t'(32'(set[p]) * Ways + w);
-                break;
-              end
-            end
-            if (!sector_hit[p]) entry[p] = way_index_t'(32'(set[p]) * Ways + 32'(victim_q[set[p]]));
+            entry[p] = place_of(set[p], tag[p]);
+            sector_hit[p] = tag_q[entry[p]] == tag[p] && valid_q[entry[p]] != '0;
           end
           hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
           if (hit_o[p] && (fill_q[fill_index(line_i[p])].line == line_i[p] || fill_q[fill_index(line_i[p])].several))
@@ -100,7 +102,7 @@ module mem_hbm_tags
     end
   end
 
-  // Two ports may allocate in one set in the same cycle: the later one takes the way, and the other's line misses once more.
+  // Allocations of a cycle follow each other in the order of the ports, so that two in one set take two ways.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned i = 0; i < (Sets + 31) / 32; i++) used_q[i] = '0;
@@ -108,14 +110,17 @@ module mem_hbm_tags
     end else if (|fire_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (fire_i[p] && !no_allocate_i[p] && !hit_o[p]) begin
-          automatic way_index_t e = entry[p];
+          automatic way_index_t e = '0;
           if (!used_q[32'(set[p]) / 32][5'(set[p])]) begin
             used_q[32'(set[p]) / 32] = used_q[32'(set[p]) / 32] | (32'd1 << 5'(set[p]));
             victim_q[set[p]] = '0;
             for (int unsigned w = 0; w < Ways; w++) valid_q[way_index_t'(32'(set[p]) * Ways + w)] = '0;
           end
+          e = place_of(set[p], tag[p]);
           valid_q[e] = (tag_q[e] == tag[p] ? valid_q[e] : '0) | (SectorLines'(1) << column[p]);
           tag_q[e] = tag[p];
+          if (!sector_hit[p] && WayBits'(e) == victim_q[set[p]])
+            victim_q[set[p]] = Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
           if (is_fill_i[p]) begin
             automatic fill_t fill = fill_q[fill_index(line_i[p])];
             automatic logic busy = fill.done_ns > now_i;
@@ -125,7 +130,7 @@ module mem_hbm_tags
             fill_q[fill_index(line_i[p])] = fill;
           end
         end
-        if (fire_i[p] && (sector_hit[p] || !no_allocate_i[p]) && WayBits'(entry[p]) == victim_q[set[p]])
+        if (fire_i[p] && sector_hit[p] && WayBits'(entry[p]) == victim_q[set[p]])
           victim_q[set[p]] = Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
       end
     end
