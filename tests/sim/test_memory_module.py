@@ -160,7 +160,7 @@ def test_hbm_limits_when_it_is_slow(drive: Drive) -> None:
 
 
 def test_reads_at_half_load(drive: Drive) -> None:
-    """Half of the full rate, random: the module adds at most 7 ns to the median and 37 ns to all but 1 in 1,000 reads."""
+    """Half of the full rate, random: at most 7 ns more than idle in the median, 37 ns for all but 1 in 1,000 reads."""
     idle = profile.load("pfma")
     idle_ns = idle.module.port_time.canonical + latency.hbm_read_ns(idle) + idle.module.return_time.canonical
     run = good(drive(random=1, requests=10_000, interval_4096=5 * TICKS_PER_NS, **RESIDENT))
@@ -190,7 +190,7 @@ def test_hbm_modes(drive: Drive, mode: int, base_mib: int) -> None:
 
 
 def test_last_line_and_beyond(drive: Drive) -> None:
-    """The last 1,024 lines of 2 TiB read back; of a module that ends 16 ports earlier, every access is an error, no hang."""
+    """The last 1,024 lines of 2 TiB read back; beyond a smaller capacity every access is an error, and none hangs."""
     last = (2 << 40) // 64
     run = good(drive(first_line=last - 1024, lines=64, warm=64, random=1, read_permille=500, requests=400))
     assert run.value("errors") == 0
@@ -254,7 +254,7 @@ def test_each_checker_fails(drive: Drive, fault: str) -> None:
 
 
 def test_load_is_told(drive: Drive) -> None:
-    """An idle module answers with the lowest of the four levels; one that is held back by DDR5 with the highest, too."""
+    """An idle module answers with the lowest of the four levels, one that DDR5 holds back with the highest."""
     idle = good(drive(random=1, requests=1_200, outstanding=1, ports_used=1, hbm_refi_ns=0, ddr_refi_ns=0, **RESIDENT))
     assert [idle.value("load", level) for level in range(1, 4)] == [0, 0, 0]
     busy = good(drive(("ddr.rate=4 GB/s",), random=1, read_permille=0, requests=1_200, **RESIDENT))
