@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from prismem.lib.emu import POOL_PATH, MachineConfig, pool_size
-from prismem.models.latency import idle_parts_ns
+from prismem.models.latency import idle_parts_ns, idle_stages_ns
 from prismem.paths import software_library
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
 
@@ -68,13 +68,14 @@ class IdleLatency(Job):
     def finish(self, ctx: Context) -> dict[str, Any]:
         """Compare each part with the formula."""
         latency = ctx.machine.latency_report()
-        idle: dict[str, Any] = {"stages_ns": {}, "formula_ns": {}}
+        idle: dict[str, Any] = {"stages_ns": {}, "formula_ns": {}, "formula_stages_ns": {}}
         for kind in KINDS:
             measured = latency[kind]
             idle[f"{kind}_ns"] = measured["total_ns"]["p50"]
             idle[f"{kind}_parts_ns"] = {part: measured["parts_ns"][part]["p50"] for part in PARTS}
             idle["stages_ns"][kind] = {stage: figures["p50"] for stage, figures in measured["stages_ns"].items()}
             idle["formula_ns"][kind] = idle_parts_ns(ctx.profile, kind)
+            idle["formula_stages_ns"][kind] = idle_stages_ns(ctx.profile, kind)
             for part, expected in idle["formula_ns"][kind].items():
                 actual = idle[f"{kind}_parts_ns"][part]
                 if abs(actual - expected) > TOLERANCE_NS:
@@ -87,7 +88,7 @@ class IdleLatency(Job):
         return {"idle": idle}
 
     def report(self, metrics: Mapping[str, Any]) -> str:
-        """Two sums and their stages."""
+        """Two sums and their stages, as the probes saw them and as the formula has them."""
         idle = metrics["idle"]
         lines = []
         for kind in KINDS:
@@ -96,5 +97,6 @@ class IdleLatency(Job):
                 f"idle {kind}: {idle[f'{kind}_ns']:g} ns = {parts['request']:g} CXL request + {parts['memory']:g} "
                 f"memory + {parts['response']:g} CXL response (measured on the RTL, median)"
             )
-            lines.append("  " + ", ".join(f"{stage} {ns:g}" for stage, ns in idle["stages_ns"][kind].items()))
+            for said, stages in (("measured", idle["stages_ns"][kind]), ("formula", idle["formula_stages_ns"][kind])):
+                lines.append(f"  {said}: " + ", ".join(f"{stage} {ns:g}" for stage, ns in stages.items()))
         return "\n".join(lines)

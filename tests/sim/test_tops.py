@@ -19,7 +19,7 @@ END_EFFECT = 1.01
 
 def good(test: str, name: str, **options: Any) -> Result:
     """One run of a job on a small machine of a profile that has to pass."""
-    result = execute(make_spec(test, profile=name, **(SIZE[name] | options)))
+    result = execute(make_spec(test, profile=name, **(SIZE.get(name, {}) | options)))
     assert result.passed, result.text()
     return result
 
@@ -61,6 +61,16 @@ def test_each_hop_moves_the_latency_by_its_own_amount(knob: str, ns: int) -> Non
 def test_kv_share(name: str) -> None:
     """Hosts share blocks; every byte verified, hits equal to the oracle's."""
     kv = good("kv_share", name, seed=2, options={"requests": "12"}).metrics["kv"]
+    assert kv["wrong_bytes"] == 0 < kv["verified_bytes"]
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("hosts", [4, 16])
+@pytest.mark.parametrize("name", ["pfma", *BASELINES])
+def test_kv_share_on_large_machines(name: str, hosts: int) -> None:
+    """4 x 4 and 16 x 16 of every fabric; the heads of a direct one share 1 module."""
+    modules = 1 if name == "niagara" else hosts
+    kv = good("kv_share", name, hosts=hosts, modules=modules, options={"requests": "32"}).metrics["kv"]
     assert kv["wrong_bytes"] == 0 < kv["verified_bytes"]
 
 
