@@ -1,7 +1,7 @@
 // Counters of a switched fabric, by direction (a: 0 requests, 1 responses) and output (b): messages, time for which the first
 // hop's port was busy, cycles in which some input waited, and the most messages that one queue held.
 
-module probe_switch
+module probe_switch_ports
   import pf_pkg::*;
   import emu_dpi_pkg::*;
 #(
@@ -66,12 +66,12 @@ module probe_switch
 
 endmodule
 
-bind switch_network probe_switch #(
+bind switch_network probe_switch_ports #(
   .Near   (Near),
   .Far    (Far),
   .Hops   (Hops),
   .PtrBits(PtrBits)
-) u_probe (
+) u_ports (
   .clk_i,
   .rst_ni,
   .id_i,
