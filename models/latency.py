@@ -15,7 +15,7 @@ time. So, for one line on an idle machine:
 
 The way depends on the fabric:
 
-    photonic  ceil(frame.* / path.rate) + path.phy_time + flight
+    photonic  ceil(frame / path.rate) + path.phy_time + flight                              models/frame.py: sizes
     direct    nothing: the heads lie on the memory's own ports
     switch    for each hop ceil(switch.*_message / switch.rate) + switch.hopN_time; on the way back in reverse order
 
@@ -26,16 +26,13 @@ globally visible, after commit_time.
 """
 
 from fractions import Fraction
-from typing import Literal
 
+from prismem.models import frame
 from prismem.models.flit import FLIT_BYTES
+from prismem.models.frame import LINE_BYTES, Kind
 from prismem.models.profile import Profile
 from prismem.models.profile_tables import HBM_OFF, SUB_CHANNELS, Fabric
 from prismem.models.quantity import Quantity
-
-Kind = Literal["read", "write"]
-
-LINE_BYTES = 64
 
 REQUEST_STAGES = ("cxl_request",)
 RESPONSE_STAGES = ("cxl_response",)
@@ -46,11 +43,10 @@ def serialization_ns(size_bytes: int, rate: Quantity) -> int:
     return -(-size_bytes * 16 // rate.canonical)
 
 
-def _path_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[str, int]]:
+def _path_stages_ns(profile: Profile, kind: Kind) -> tuple[dict[str, int], dict[str, int]]:
     """A lightpath there and back."""
-    frame, path = profile.frame, profile.path
-    request_bytes = (frame.read_request if read else frame.write_request).canonical
-    response_bytes = (frame.read_response if read else frame.write_response).canonical
+    path = profile.path
+    request_bytes, response_bytes = frame.single_bytes(profile, kind)
     travel_ns = path.phy_time.canonical + path.fibre_length.canonical
     there = {"path_serialize": serialization_ns(request_bytes, path.rate), "flight": travel_ns}
     back = {"return_serialize": serialization_ns(response_bytes, path.rate), "return_flight": travel_ns}
@@ -73,7 +69,7 @@ def _way_stages_ns(profile: Profile, read: bool) -> tuple[dict[str, int], dict[s
     """Stages between adapter and memory module, there and back."""
     match profile.rack.fabric:
         case Fabric.PHOTONIC:
-            return _path_stages_ns(profile, read)
+            return _path_stages_ns(profile, "read" if read else "write")
         case Fabric.SWITCH:
             return _hop_stages_ns(profile, read)
         case Fabric.DIRECT:
@@ -130,19 +126,17 @@ def idle_ns(profile: Profile, kind: Kind) -> int:
     return sum(idle_stages_ns(profile, kind).values())
 
 
-def path_bound_gb_per_s(profile: Profile, read_share: float) -> float:
+def path_bound_gb_per_s(profile: Profile, read_share: float, burst_lines: int = 1) -> float:
     """Payload that one host and one module can move at most, 64 B a line; `read_share` (0..1) of the lines are reads.
 
     Between them lies a lightpath or the ports of switches. A line costs request bytes on the way out and response bytes
     on the way back; the busier direction is the limit. Heads of a device share its DDR channels, which move each line
-    once.
+    once. In frames of a lightpath lines of one burst share their address.
     """
     reads = Fraction(read_share)
     match profile.rack.fabric:
         case Fabric.PHOTONIC:
-            frame, rate = profile.frame, profile.path.rate
-            request = reads * frame.read_request.canonical + (1 - reads) * frame.write_request.canonical
-            response = reads * frame.read_response.canonical + (1 - reads) * frame.write_response.canonical
+            return frame.path_bound_gb_per_s(profile, read_share, burst_lines)
         case Fabric.SWITCH:
             rate = profile.switch.rate
             header, line = profile.switch.header_message.canonical, profile.switch.line_message.canonical
@@ -159,5 +153,4 @@ def media_bound_gb_per_s(profile: Profile) -> float:
 
 def window_bound_gb_per_s(profile: Profile, kind: Kind, outstanding: int) -> float:
     """Little's law: lines in flight over idle latency, whatever the link could do. `outstanding` lines on one path."""
-    in_flight = min(outstanding, profile.path.credits.canonical)
-    return in_flight * LINE_BYTES / idle_ns(profile, kind)
+    return outstanding * LINE_BYTES / idle_ns(profile, kind)

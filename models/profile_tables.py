@@ -43,6 +43,7 @@ Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
 Speed = Annotated[Rate, _within(16, 65_535)]
 Fibre = Annotated[Length, _within(0, 50_000)]
 FrameSize = Annotated[Size, _within(1, 4_095)]
+Credits = Annotated[Count, _within(1, 127)]  # what a frame of a lightpath counts
 DataFrameSize = Annotated[Size, _within(64, 4_095)]
 Few = Annotated[Count, _within(1, 16)]
 PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
@@ -98,7 +99,8 @@ class Nic(Section):
     """Host adapter."""
 
     decode_time: Stage
-    tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048, 4096))]
+    timeout: Annotated[Time, _within(1, 65_535)]
+    tags: Annotated[Count, _one_of((64, 128, 256, 512, 1024, 2048))]  # a frame of a lightpath carries 11 bits
     queue_depth: PowerOf2
 
 
@@ -108,16 +110,23 @@ class Lightpath(Section):
     rate: Speed
     phy_time: Delay
     fibre_length: Fibre
-    credits: Annotated[Count, _within(1, 128)]  # depth of the ring that delays frames
+    ack_time: Delay
+    replay_time: Stage
+    replay_limit: Annotated[Count, _within(1, 255)]
+    request_credits: Credits
+    write_credits: Credits
+    read_credits: Credits
+    completion_credits: Credits
 
 
 class Frame(Section):
-    """Bytes on the lightpath, data included."""
+    """Bytes on the lightpath of the parts of a frame; the least are those that the hardware fills. Lines are 64 B."""
 
-    read_request: FrameSize
-    write_request: DataFrameSize
-    read_response: DataFrameSize
-    write_response: FrameSize
+    header: Annotated[Size, _within(4, 64)]
+    crc: Annotated[Size, _within(4, 64)]
+    address_and_tag: Annotated[Size, _within(6, 64)]
+    tag: Annotated[Size, _within(2, 64)]
+    byte_enables: Annotated[Size, _within(8, 64)]
 
 
 class Switch(Section):

@@ -119,19 +119,29 @@ package pf_pkg;
 
   /// PF-NIC.
   typedef struct packed {
-    delay_ns_t decode_ns;  // message received to request eligible in its path queue
+    delay_ns_t decode_ns;   // message received to request eligible in its path queue
+    delay_ns_t timeout_ns;  // requests out and nothing back from the module for so long: its path is given up
   } nic_straps_t;
 
   /// Lightpaths.
   typedef struct packed {
-    rate_b16_t rate_b16;   // one direction
-    delay_ns_t phy_ns;     // electro-optical conversion and PHY of both ends, one direction
-    delay_ns_t flight_ns;  // fibre
-    delay_ns_t credits;    // frames in flight or in the receive buffer, a path and direction
-    bytes_t    rd_req_b;   // frames, by what they carry
-    bytes_t    wr_req_b;
-    bytes_t    rd_rsp_b;
-    bytes_t    wr_rsp_b;
+    rate_b16_t  rate_b16;      // one direction
+    delay_ns_t  phy_ns;        // electro-optical conversion and PHY of both ends, one direction
+    delay_ns_t  flight_ns;     // fibre
+    delay_ns_t  ack_ns;        // an acknowledgement waits so long for a frame to ride on
+    delay_ns_t  replay_ns;     // no progress for the round trip of the fibre and so much more: replay
+    logic [7:0] replay_limit;  // replays without progress after which the path is dead
+    // Receive buffer by class: credits of the transmitter.
+    logic [6:0] request_credits;
+    logic [6:0] write_credits;
+    logic [6:0] read_credits;
+    logic [6:0] completion_credits;
+    // Bytes on the wire of the parts of a frame; lines take their 64.
+    bytes_t     head_b;      // frame header
+    bytes_t     crc_b;
+    bytes_t     address_b;   // line address and tag
+    bytes_t     tag_b;       // tag alone
+    bytes_t     enables_b;   // byte enables of a partial write
   } path_straps_t;
 
   /// Electrical switch: what one message meets in each hop of a direction.

@@ -7,7 +7,6 @@ module pf_appliance_top
   import pf_pkg::*;
   import cxl_pkg::*;
   import pf_hdm_pkg::*;
-  import pf_link_pkg::*;
 #(
   parameter int unsigned Hosts = 4,
   parameter int unsigned Modules = 4,
@@ -26,14 +25,19 @@ module pf_appliance_top
   input  time_ns_t                      now_i,
   input  pf_straps_t                    straps_i,
   input  hdm_decoder_t [Decoders-1:0]   decoders_i[Hosts],
-  /// Lightpaths from NIC to module that are dark.
-  input  logic [Hosts-1:0][Modules-1:0] path_down_i,
   // CXL links, by host and direction (0 to the NIC, 1 to the host): what befalls the next flit; a flit starts
   input  link_fault_t                   cxl_fault_i[Hosts][2],
   output logic [Hosts-1:0][1:0]         cxl_start_o,
   /// The device behind the adapter is in viral state.
   input  logic [Hosts-1:0]              viral_i,
   output cxl_status_t                   cxl_status_o[Hosts],
+  // Fault hooks of the lightpaths, requests by host and responses by module; frames that start in this cycle, and their bits
+  input  link_fault_t                   req_fault_i     [Hosts][Modules],
+  input  link_fault_t                   rsp_fault_i     [Modules][Hosts],
+  output logic [Hosts-1:0][Modules-1:0] req_start_o,
+  output logic [15:0]                   req_start_bits_o[Hosts][Modules],
+  output logic [Modules-1:0][Hosts-1:0] rsp_start_o,
+  output logic [15:0]                   rsp_start_bits_o[Modules][Hosts],
   // CXL.mem, by host
   input  logic [Hosts-1:0][Lanes-1:0]   req_valid_i,
   output logic [Hosts-1:0][Lanes-1:0]   req_ready_o,
@@ -63,9 +67,9 @@ module pf_appliance_top
   output time_ns_t                      wake_ns_o
 );
 
-  time_ns_t host_wake_ns, request_wake_ns, response_wake_ns, mem_wake_ns;
+  time_ns_t host_wake_ns, path_wake_ns, mem_wake_ns;
 
-  assign wake_ns_o = earlier(earlier(request_wake_ns, response_wake_ns), earlier(host_wake_ns, mem_wake_ns));
+  assign wake_ns_o = earlier(path_wake_ns, earlier(host_wake_ns, mem_wake_ns));
 
   // NIC order
   logic [Hosts-1:0][Modules-1:0] req_tx_valid, req_tx_has_data, req_tx_ready;
@@ -74,10 +78,9 @@ module pf_appliance_top
   wline_t   req_tx_line[Hosts][Modules];
   rsp_hdr_t rsp_rx_hdr[Hosts][Modules];
   data_t    rsp_rx_data[Hosts][Modules];
-  time_ns_t unused_rsp_rx_since_ns[Hosts][Modules];
 
   // Module order
-  logic [Modules-1:0][Hosts-1:0] req_rx_valid, req_rx_ready, unused_req_rx_has_data;
+  logic [Modules-1:0][Hosts-1:0] req_rx_valid, req_rx_ready;
   logic [Modules-1:0][Hosts-1:0] rsp_tx_valid, rsp_tx_has_data, rsp_tx_ready;
   req_hdr_t req_rx_hdr[Modules][Hosts];
   wline_t   req_rx_line[Modules][Hosts];
@@ -85,10 +88,7 @@ module pf_appliance_top
   rsp_hdr_t rsp_tx_hdr[Modules][Hosts];
   data_t    rsp_tx_data[Modules][Hosts];
 
-  delay_ns_t path_ns;
-  frame_ptr_t path_credits;
-  assign path_ns = straps_i.path.phy_ns + straps_i.path.flight_ns;
-  assign path_credits = frame_ptr_t'(straps_i.path.credits);
+  logic [Hosts-1:0][Modules-1:0] unused_path_dead;
 
   host_adapters #(
     .Hosts         (Hosts),
@@ -135,62 +135,43 @@ module pf_appliance_top
     .wake_ns_o    (host_wake_ns)
   );
 
-  lightpath_array #(
-    .Near  (Hosts),
-    .Far   (Modules),
-    .head_t(req_hdr_t),
-    .line_t(wline_t)
-  ) u_requests (
+  lightpaths #(
+    .Hosts  (Hosts),
+    .Modules(Modules)
+  ) u_paths (
     .clk_i,
     .rst_ni,
     .now_i,
-    .rate_b16_i    (straps_i.path.rate_b16),
-    .delay_ns_i    (path_ns),
-    .head_frame_b_i(straps_i.path.rd_req_b),
-    .line_frame_b_i(straps_i.path.wr_req_b),
-    .credits_i     (path_credits),
-    .down_i        (path_down_i),
-    .tx_valid_i    (req_tx_valid),
-    .tx_has_data_i (req_tx_has_data),
-    .tx_ready_o    (req_tx_ready),
-    .tx_head_i     (req_tx_hdr),
-    .tx_line_i     (req_tx_line),
-    .rx_valid_o    (req_rx_valid),
-    .rx_has_data_o (unused_req_rx_has_data),
-    .rx_ready_i    (req_rx_ready),
-    .rx_head_o     (req_rx_hdr),
-    .rx_line_o     (req_rx_line),
-    .rx_since_ns_o (req_rx_since_ns),
-    .wake_ns_o     (request_wake_ns)
-  );
-
-  lightpath_array #(
-    .Near  (Modules),
-    .Far   (Hosts),
-    .head_t(rsp_hdr_t),
-    .line_t(data_t)
-  ) u_responses (
-    .clk_i,
-    .rst_ni,
-    .now_i,
-    .rate_b16_i    (straps_i.path.rate_b16),
-    .delay_ns_i    (path_ns),
-    .head_frame_b_i(straps_i.path.wr_rsp_b),
-    .line_frame_b_i(straps_i.path.rd_rsp_b),
-    .credits_i     (path_credits),
-    .down_i        ('0),
-    .tx_valid_i    (rsp_tx_valid),
-    .tx_has_data_i (rsp_tx_has_data),
-    .tx_ready_o    (rsp_tx_ready),
-    .tx_head_i     (rsp_tx_hdr),
-    .tx_line_i     (rsp_tx_data),
-    .rx_valid_o    (rsp_rx_valid),
-    .rx_has_data_o (rsp_rx_has_data),
-    .rx_ready_i    (rsp_rx_ready),
-    .rx_head_o     (rsp_rx_hdr),
-    .rx_line_o     (rsp_rx_data),
-    .rx_since_ns_o (unused_rsp_rx_since_ns),
-    .wake_ns_o     (response_wake_ns)
+    .straps_i         (straps_i.path),
+    .req_tx_valid_i   (req_tx_valid),
+    .req_tx_has_data_i(req_tx_has_data),
+    .req_tx_ready_o   (req_tx_ready),
+    .req_tx_hdr_i     (req_tx_hdr),
+    .req_tx_line_i    (req_tx_line),
+    .rsp_rx_valid_o   (rsp_rx_valid),
+    .rsp_rx_has_data_o(rsp_rx_has_data),
+    .rsp_rx_ready_i   (rsp_rx_ready),
+    .rsp_rx_hdr_o     (rsp_rx_hdr),
+    .rsp_rx_data_o    (rsp_rx_data),
+    .req_rx_valid_o   (req_rx_valid),
+    .req_rx_ready_i   (req_rx_ready),
+    .req_rx_hdr_o     (req_rx_hdr),
+    .req_rx_line_o    (req_rx_line),
+    .req_rx_since_ns_o(req_rx_since_ns),
+    .rsp_tx_valid_i   (rsp_tx_valid),
+    .rsp_tx_has_data_i(rsp_tx_has_data),
+    .rsp_tx_ready_o   (rsp_tx_ready),
+    .rsp_tx_hdr_i     (rsp_tx_hdr),
+    .rsp_tx_data_i    (rsp_tx_data),
+    .req_fault_i,
+    .rsp_fault_i,
+    .req_start_o,
+    .req_start_bits_o,
+    .rsp_start_o,
+    .rsp_start_bits_o,
+    .kill_i           ('0),
+    .dead_o           (unused_path_dead),
+    .wake_ns_o        (path_wake_ns)
   );
 
   memory_modules #(

@@ -6,8 +6,11 @@
 //   double    the host port sends one read twice           -> check_nic, host tag in flight
 //   deaf      a host takes no more responses                -> check_live, with queue depths and credits printed
 //   down      the path from host 0 to module 0 is dark, for `+down_ns=N` or for ever -> check_live
-//   credit    one credit more than the link has             -> check_path, conservation
-//   overflow  a frame more than the receive ring holds      -> check_path, overflow
+//   credit    a receiver says it freed another number       -> check_path, conservation
+//   overflow  more items than the receive buffer holds      -> check_path, overflow
+//   sequence  a frame is accepted out of its turn           -> check_path, sequence
+//   swap      an item leaves the link in place of another   -> check_path, exactly once and in order
+//   crc       a frame with a wrong CRC is accepted          -> check_path, CRC
 //   ring      a push into a full delay ring                 -> check_ring
 //   tag       a NIC tag that is in use is handed out        -> check_nic, NIC tag in use
 //   order     an older request reaches the media later      -> check_mem, order of one line

@@ -39,7 +39,7 @@ module tb_faults
     if (down_ns == '1) down_ns = 64'd1 << 62;
     if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order", "twice",
                         "hop_credit", "hop_order", "starve", "cxl_credit", "cxl_overflow", "cxl_seq", "cxl_crc",
-                        "cxl_once", "cxl_tag"}))
+                        "sequence", "swap", "crc", "cxl_once", "cxl_tag"}))
       $fatal(1, "%m: +inject=%s is unknown; check_pkg lists the faults", inject);
   end
 

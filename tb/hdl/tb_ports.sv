@@ -42,6 +42,12 @@ module tb_ports
   logic [Hosts*Modules-1:0] path_down;
   // Faults for the negative twins: lightpaths that cannot be switched off, or that have no light at all.
   bit stays_bright, stays_dark;
+  link_fault_t req_fault[Hosts][Modules];
+  link_fault_t rsp_fault[Modules][Hosts];
+  logic [Hosts-1:0][Modules-1:0] unused_req_start;
+  logic [15:0] unused_req_start_bits[Hosts][Modules];
+  logic [Modules-1:0][Hosts-1:0] unused_rsp_start;
+  logic [15:0] unused_rsp_start_bits[Modules][Hosts];
 
   logic [Hosts-1:0][Lanes-1:0] req_valid, req_ready, rwd_valid, rwd_ready, ndr_valid, ndr_ready, drs_valid, drs_ready;
   m2s_req_t req[Hosts][Lanes];
@@ -158,11 +164,16 @@ module tb_ports
     .now_i           (now),
     .straps_i        (straps),
     .decoders_i      (host_decoders),
-    .path_down_i     (stays_bright ? '0 : stays_dark ? '1 : path_down),
     .cxl_fault_i     (no_fault),
     .cxl_start_o     (unused_cxl_start),
     .viral_i         ('0),
     .cxl_status_o    (unused_cxl_status),
+    .req_fault_i     (req_fault),
+    .rsp_fault_i     (rsp_fault),
+    .req_start_o     (unused_req_start),
+    .req_start_bits_o(unused_req_start_bits),
+    .rsp_start_o     (unused_rsp_start),
+    .rsp_start_bits_o(unused_rsp_start_bits),
     .req_valid_i     (req_valid),
     .req_ready_o     (req_ready),
     .req_i           (req),
@@ -187,6 +198,15 @@ module tb_ports
     .tags_used_o     (unused_tags_used),
     .wake_ns_o       (unused_wake_ns)
   );
+
+  always_comb begin
+    for (int unsigned h = 0; h < Hosts; h++) begin
+      for (int unsigned m = 0; m < Modules; m++) begin
+        rsp_fault[m][h] = '0;
+        req_fault[h][m] = '{down: !stays_bright && (stays_dark || path_down[h*Modules+m]), default: '0};
+      end
+    end
+  end
 
   line_store #(
     .Modules(Modules),

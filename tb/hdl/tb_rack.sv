@@ -41,14 +41,17 @@ module tb_rack
   logic [Hosts-1:0] active;
   time_ns_t wake_ns;
   logic [Hosts-1:0] busy, fault_double, fault_deaf;
-  logic [Hosts-1:0][Modules-1:0] path_down, checker_down;
-  logic [15:0] no_bits[Hosts][Modules];
-  logic [15:0] no_bits_back[Modules][Hosts];
+  logic [Hosts-1:0][Modules-1:0] checker_down;
+  link_fault_t path_fault[Hosts][Modules];
   link_fault_t req_fault[Hosts][Modules];
-  link_fault_t unused_rsp_fault[Modules][Hosts];
   link_fault_t cxl_fault[Hosts][2];
   logic [Hosts-1:0][1:0] cxl_start;
   cxl_status_t cxl_status[Hosts];
+  link_fault_t rsp_fault[Modules][Hosts];
+  logic [Hosts-1:0][Modules-1:0] req_start;
+  logic [15:0] req_start_bits[Hosts][Modules];
+  logic [Modules-1:0][Hosts-1:0] rsp_start;
+  logic [15:0] rsp_start_bits[Modules][Hosts];
   logic [31:0] outstanding[Hosts];
   time_ns_t progress_ns[Hosts];
 
@@ -105,22 +108,23 @@ module tb_rack
     .clk_i,
     .rst_ni,
     .now_i           (now),
-    .req_start_i     ('0),
-    .req_start_bits_i(no_bits),
-    .req_fault_o     (req_fault),
-    .rsp_start_i     ('0),
-    .rsp_start_bits_i(no_bits_back),
-    .rsp_fault_o     (unused_rsp_fault),
+    .req_start_i     (req_start),
+    .req_start_bits_i(req_start_bits),
+    .req_fault_o     (path_fault),
+    .rsp_start_i     (rsp_start),
+    .rsp_start_bits_i(rsp_start_bits),
+    .rsp_fault_o     (rsp_fault),
     .cxl_start_i     (cxl_start),
     .cxl_bits_i      (16'(8 * cxl_flit_pkg::FlitBytes)),
     .cxl_fault_o     (cxl_fault)
   );
 
-  for (genvar h = 0; h < Hosts; h++) begin : gen_down
-    for (genvar m = 0; m < Modules; m++) begin : gen_path
-      assign path_down[h][m] = checker_down[h][m] || req_fault[h][m].down;
-      assign no_bits[h][m] = '0;
-      assign no_bits_back[m][h] = '0;
+  always_comb begin
+    for (int unsigned h = 0; h < Hosts; h++) begin
+      for (int unsigned m = 0; m < Modules; m++) begin
+        req_fault[h][m] = path_fault[h][m];
+        if (checker_down[h][m]) req_fault[h][m].down = 1'b1;
+      end
     end
   end
 
@@ -165,6 +169,13 @@ module tb_rack
     );
   end
 
+  if (Fabric != 0) begin : gen_no_paths
+    assign req_start = '0;
+    assign rsp_start = '0;
+    assign req_start_bits = '{default: '{default: '0}};
+    assign rsp_start_bits = '{default: '{default: '0}};
+  end
+
   if (Fabric == 0) begin : gen_photonic
     pf_appliance_top #(
       .Hosts         (Hosts),
@@ -188,7 +199,12 @@ module tb_rack
       .cxl_start_o     (cxl_start),
       .viral_i         ('0),
       .cxl_status_o    (cxl_status),
-      .path_down_i     (path_down),
+      .req_fault_i     (req_fault),
+      .rsp_fault_i     (rsp_fault),
+      .req_start_o     (req_start),
+      .req_start_bits_o(req_start_bits),
+      .rsp_start_o     (rsp_start),
+      .rsp_start_bits_o(rsp_start_bits),
       .req_valid_i     (req_valid),
       .req_ready_o     (req_ready),
       .req_i           (req),

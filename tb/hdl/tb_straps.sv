@@ -36,6 +36,14 @@ module tb_straps
     return rate_b16_t'(strap(name, otherwise, 1, DelayMax));
   endfunction
 
+  function automatic pf_link_pkg::credit_t credits(string name, longint unsigned otherwise);
+    return pf_link_pkg::credit_t'(strap(name, otherwise, 1, longint'(pf_link_pkg::CreditsMax)));
+  endfunction
+
+  function automatic bytes_t part(string name, longint unsigned otherwise, longint unsigned low);
+    return bytes_t'(strap(name, otherwise, low, 64));
+  endfunction
+
   function automatic bytes_t frame(string name, longint unsigned otherwise, longint unsigned low);
     return bytes_t'(strap(name, otherwise, low, FrameMax));
   endfunction
@@ -49,14 +57,22 @@ module tb_straps
     straps_o.cxl.replay_ns = delay("cxl_replay_ns", 150, 1);
     straps_o.cxl.replay_limit = 16'(delay("cxl_replay_limit", 255, 1));
     straps_o.nic.decode_ns = delay("nic_decode_ns", 12, 2);
+    straps_o.nic.timeout_ns = delay("nic_timeout_ns", 60000, 1);
     straps_o.path.rate_b16 = rate("path_rate_b16", 450);
     straps_o.path.phy_ns = delay("path_phy_ns", 28, 1);
     straps_o.path.flight_ns = delay("path_flight_ns", 25, 0);
-    straps_o.path.credits = delay_ns_t'(strap("path_credits", 128, 1, longint'(pf_link_pkg::FramesMax)));
-    straps_o.path.rd_req_b = frame("frame_rd_req_b", 14, 1);
-    straps_o.path.wr_req_b = frame("frame_wr_req_b", 78, 64);
-    straps_o.path.rd_rsp_b = frame("frame_rd_rsp_b", 70, 64);
-    straps_o.path.wr_rsp_b = frame("frame_wr_rsp_b", 8, 1);
+    straps_o.path.ack_ns = delay("path_ack_ns", 100, 0);
+    straps_o.path.replay_ns = delay("path_replay_ns", 200, 1);
+    straps_o.path.replay_limit = 8'(strap("path_replay_limit", 160, 1, 255));
+    straps_o.path.request_credits = credits("path_request_credits", 127);
+    straps_o.path.write_credits = credits("path_write_credits", 127);
+    straps_o.path.read_credits = credits("path_read_credits", 127);
+    straps_o.path.completion_credits = credits("path_completion_credits", 127);
+    straps_o.path.head_b = part("frame_head_b", 4, 4);
+    straps_o.path.crc_b = part("frame_crc_b", 4, 4);
+    straps_o.path.address_b = part("frame_address_b", 6, 6);
+    straps_o.path.tag_b = part("frame_tag_b", 2, 2);
+    straps_o.path.enables_b = part("frame_enables_b", 8, 8);
     straps_o.sw.rate_b16 = rate("sw_rate_b16", 1024);
     straps_o.sw.credits = delay_ns_t'(strap("sw_credits", 256, 1, 256));
     straps_o.sw.head_b = frame("sw_head_b", 17, 1);

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from prismem.errors import MisuseError
 from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, Traffic, pool_size
+from prismem.models.frame import ITEMS_MAX
 from prismem.models.latency import path_bound_gb_per_s
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
 
@@ -75,13 +76,15 @@ class TrafficJob(Job):
 
     def finish(self, ctx: Context) -> dict[str, Any]:
         """Payload rate of every path between first and last completion, against the bound of frames in its own mix."""
+        options: TrafficOptions = ctx.options
         latency = ctx.machine.latency_report()
         paths = []
         for port in latency["ports"]:
             lines, span_ns = port["read_lines"] + port["write_lines"], port["last_ns"] - port["first_ns"]
             # The first completion opens the span, so it does not count.
             rate = (lines - 1) * LINE_BYTES / span_ns if span_ns else 0.0
-            bound = path_bound_gb_per_s(ctx.profile, port["read_lines"] / lines)
+            burst = 1 if options.random else ITEMS_MAX
+            bound = path_bound_gb_per_s(ctx.profile, port["read_lines"] / lines, burst)
             name = {"host": port["host"], "module": port["module"]}
             paths.append(name | {"lines": lines, "gb_s": round(rate, 3), "bound_gb_s": round(bound, 3)})
             if rate > bound * (1 + RATE_TOLERANCE):

@@ -55,8 +55,8 @@ KNOBS = [
     "hbm.row_to_column_time=26 ns",
     "hbm.rate=1 GB/s",
     "hbm.commit_time=15 ns",
-    "frame.read_response=134 B",
-    "frame.write_request=142 B",
+    "frame.tag=64 B",
+    "frame.address_and_tag=64 B",
 ]
 
 

@@ -13,10 +13,10 @@ from prismem.tb.runner.result import LOG_FILE
 from prismem.tb.runner.session import OUTCOME_FILE, RUN_DIR_VARIABLE, SPEC_FILE, Outcome
 from prismem.tb.runner.spec import make_spec
 
-# A port's bounds at 28.125 GB/s: 64 of the 70 bytes of a read response, 64 of the 78 bytes of a write request.
+# Bounds at 28.125 GB/s in full frames: 256 of the 272 bytes of read data, 256 of the 276 bytes of linear writes.
 READ_GB_S_PRINTED = 25.6
-READ_GB_S_BOUND = 28.125 * 64 / 70
-WRITE_GB_S_BOUND = 28.125 * 64 / 78
+READ_GB_S_BOUND = 28.125 * 256 / 272
+WRITE_GB_S_BOUND = 28.125 * 256 / 276
 # N lines are counted over the N - 1 intervals between them.
 END_EFFECT = 1.001
 
@@ -88,7 +88,7 @@ def test_a_port_reads_at_the_printed_rate(tmp_path: Path, random: bool) -> None:
 
 @pytest.mark.regress
 def test_a_port_writes_at_the_bound_of_its_frames(tmp_path: Path) -> None:
-    """A write carries its address: 64 of 78 bytes are payload; 97 % of that bound is reached, and no more than it."""
+    """A burst carries its address once a frame; 97 % of the bound is reached, and no more than it."""
     options: dict[str, Any] = {"hosts": 1, "modules": 1, "outstanding": 512, "requests": 60_000, "read_permille": 0}
     rate = drive(tmp_path, **options).outcome.metrics["paths"][0]["gb_s"]
     assert 0.97 * WRITE_GB_S_BOUND <= rate <= WRITE_GB_S_BOUND * END_EFFECT
@@ -113,8 +113,11 @@ def test_a_dark_lightpath_does_not_block_the_others(tmp_path: Path) -> None:
 
 FAULTS = {
     "double": r"host 0: tag \d+ is in flight already",
-    "credit": r"credits in use, not \d+ frames",
-    "overflow": r"frames in a ring of 128",
+    "credit": r"places of class 0 freed, \d+ items have left",
+    "overflow": r"items of class \d under way, over 127 credits",
+    "sequence": r"accepts frame \d+, expected is",
+    "swap": r"delivers item \d+ as",
+    "crc": "accepts a frame with a wrong CRC",
     "ring": "push into a full ring",
     "tag": r"NIC tag \d+ handed out while in use",
     "order": "reaches the media after request",
@@ -138,7 +141,7 @@ def test_liveness_prints_queues_and_credits(tmp_path: Path, fault: str) -> None:
     for words in (
         r"\d+ requests out",
         r"\d+ of 2048 tags in use",
-        r"\d+ of 128 credits in use",
+        r"\d+ of 127 credits in use",
         "no progress for more than",
     ):
         assert re.search(words, bench.log), words
@@ -146,7 +149,7 @@ def test_liveness_prints_queues_and_credits(tmp_path: Path, fault: str) -> None:
 
 @pytest.mark.parametrize(
     ("strap", "value"),
-    [("path_rate_b16", 0), ("path_credits", 129), ("hdm_ways", 3), ("hdm_gran_b", 300), ("hbm_rfc_ns", 60_000)],
+    [("path_rate_b16", 0), ("path_read_credits", 128), ("hdm_ways", 3), ("hdm_gran_b", 300), ("hbm_rfc_ns", 60_000)],
 )
 def test_an_impossible_strap_is_refused_by_name(tmp_path: Path, strap: str, value: int) -> None:
     """The simulation does not start; the message names the module and the strap."""

@@ -71,7 +71,7 @@ def test_ways_are_the_widest_that_fit(modules: int, ways: int) -> None:
         ("value = 128, unit", "value = 0, unit", ["cxl.rate", "0 GB/s", "outside"]),
         ("decode_time = { value = 12", "decode_time = { value = 0", ["nic.decode_time", "0 ns", "1..65535 ns"]),
         ("phy_time = { value = 28", "phy_time = { value = 65520", ["path.phy_time", "shorten the fibre"]),
-        ("write_request = { value = 78", "write_request = { value = 14", ["frame.write_request", "64..4095 B"]),
+        ("header = { value = 4,", "header = { value = 3,", ["frame.header", "4..64 B"]),
         ("capacity = { value = 2,", "capacity = { value = 1,", ["hdm.window", "module.capacity"]),
         ("base = { value = 64,", "base = { value = 64.1,", ["hdm.base"]),
         ("banks = { value = 32", "banks = { value = 12", ["hbm.banks", "12", "use one of"]),

@@ -31,7 +31,7 @@ def enumerators(prefix: str) -> dict[str, int]:
 
 def test_straps_are_those_of_the_bench() -> None:
     """Every strap that the bench reads comes from a profile; its defaults are pfma's, and the switch's for a switch."""
-    in_bench = dict(re.findall(r'\b(?:strap|delay|rate|frame)\("(\w+)"(?:, (\d+))?', STRAPS))
+    in_bench = dict(re.findall(r'\b(?:strap|delay|rate|frame|part|credits)\("(\w+)"(?:, (\d+))?', STRAPS))
     straps = profile.load("switch").straps(2) | profile.load("pfma").straps(2)
     assert set(in_bench) == set(straps)
     sizes = {"hdm_base", "hdm_size_mib", "hdm_ways", "hdm_gran_b", "module_mib"}  # their defaults depend on the bench
@@ -41,7 +41,8 @@ def test_straps_are_those_of_the_bench() -> None:
 @pytest.mark.parametrize("name", profile.names())
 def test_no_profile_sets_what_the_bench_does_not_read(name: str) -> None:
     """A plusarg that nobody reads would be a number without effect."""
-    assert set(profile.load(name).straps()) <= set(re.findall(r'\b(?:strap|delay|rate|frame)\("(\w+)"', STRAPS))
+    read = re.findall(r'\b(?:strap|delay|rate|frame|part|credits)\("(\w+)"', STRAPS)
+    assert set(profile.load(name).straps()) <= set(read)
 
 
 def test_fabrics_are_those_of_the_bench() -> None:

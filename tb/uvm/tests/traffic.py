@@ -53,7 +53,9 @@ class RandomTest(BaseTest):
 class BackPressureTest(RandomTest):
     """Hosts refuse responses of one channel, of both, all for a while: nothing is lost, the other channel goes on."""
 
-    plusargs: ClassVar[dict[str, int]] = {"path_credits": 4}
+    plusargs: ClassVar[dict[str, int]] = {
+        f"path_{name}_credits": 4 for name in ("request", "write", "read", "completion")
+    }
 
     async def scenario(self) -> None:
         """Each kind of pressure on each host; few credits, so that requests are held back too."""
