@@ -24,7 +24,7 @@ def _versions() -> str:
 
 
 class VerilatorRunner(Verilator):
-    """Builds with the chosen tool and cached objects, without `--public-flat-rw`: bench_ports.vlt lists what Python needs.
+    """Builds with the chosen tool and cached objects, without `--public-flat-rw`; Python needs bench_ports.vlt only.
 
     `_build_command` is private to cocotb; tests/unit/test_runner.py holds this class to what cocotb 2.1.0 returns.
     """
