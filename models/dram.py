@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from prismem.models.latency import LINE_BYTES
+from prismem.models.frame import LINE_BYTES
 from prismem.models.profile import Profile
 from prismem.models.profile_tables import HBM_CACHE, SUB_CHANNELS, Ddr, Hbm
 
