@@ -126,6 +126,7 @@ class Job:
     profile: ClassVar[str] = "pfma"
     takes_mutant: ClassVar[bool] = False
     emulator_goal: ClassVar[str | None] = None  # goal of software/emu/Makefile that builds what the job loads
+    probes: ClassVar[bool] = True  # stamp every transaction on the RTL; engines count for themselves
     cycles_max: ClassVar[int] = 500_000_000  # clocked cycles after which a run on the RTL is declared hung
     Options: ClassVar[type[JobOptions]] = JobOptions
 

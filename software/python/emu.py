@@ -133,6 +133,44 @@ class _CTraffic(ctypes.Structure):
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """A traffic engine of the bench for one phase: fields of `struct emu_engine`, in its order."""
+
+    host: int
+    phase: int = 0
+    pattern: int = 0
+    request_bytes: int = 64
+    read_permille: int = 1000
+    outstanding: int = 1
+    poisson: bool = False
+    stride_log2: int = 0
+    hot_permille: int = 0
+    hot_module: int = 0
+    lines_log2: int = 12
+    interval_q16: int = 0
+    first_line: int = 0
+    hot_line: int = 0
+    start: int = 0
+    requests: int = 0
+    warmup: int = 0
+    count_ns: int = 0
+    stop_ns: int = 0
+    seed: int = 1
+
+
+_ENGINE_WIDE = {
+    *("interval_q16", "first_line", "hot_line", "start", "requests", "warmup", "count_ns", "stop_ns", "seed")
+}
+
+
+class _CEngine(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", _U32),
+        *((f.name, _U64 if f.name in _ENGINE_WIDE else _U32) for f in fields(Engine)),
+    ]
+
+
 _I64, _INT, _STR, _PTR, _SIZE = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_create": (_INT, [ctypes.POINTER(_CConfig)]),
@@ -149,6 +187,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_device_read": (_INT, [_U64, _PTR, _SIZE]),
     "emu_device_write": (_INT, [_U64, _PTR, _SIZE]),
     "emu_traffic_add": (_INT, [ctypes.POINTER(_CTraffic)]),
+    "emu_engine_add": (_INT, [ctypes.POINTER(_CEngine)]),
     "emu_latency_report": (_STR, []),
     "emu_latency_reset": (None, []),
 }
@@ -257,6 +296,13 @@ class Machine:
         for field in fields(traffic):
             setattr(raw, field.name, int(getattr(traffic, field.name)))
         return self._check("emu_traffic_add", self._library.emu_traffic_add(ctypes.byref(raw)))
+
+    def engine_add(self, engine: Engine) -> None:
+        """RTL port: put a traffic engine of the bench in a host's place for a phase."""
+        raw = _CEngine(struct_bytes=ctypes.sizeof(_CEngine))
+        for field in fields(engine):
+            setattr(raw, field.name, int(getattr(engine, field.name)))
+        self._check("emu_engine_add", self._library.emu_engine_add(ctypes.byref(raw)))
 
     def log_open(self, path: Path) -> None:
         """Write one line for each switch, cache event, transaction and fault to `path`; before the run."""

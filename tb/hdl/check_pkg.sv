@@ -20,6 +20,9 @@
 //             sequence numbers beyond the window, a flit delivered that is not what was sent
 //   cxl_once  a message of the CXL link left out            -> check_cxl_order
 //   cxl_tag   a host tag beyond what the link's table holds -> check_cxl_tags
+//   lose      an answer to a traffic engine is lost         -> traffic_slots, lost lines
+//   again     an answer is given to an engine twice         -> traffic_slots, unexpected answers
+//   flip      the store turns a bit of what one read takes  -> traffic_slots, wrong bytes
 
 package check_pkg;
 

@@ -63,7 +63,7 @@ package emu_dpi_pkg;
     input bit [511:0]      data,
     input bit [63:0]       be
   );
-  import "DPI-C" function void emu_probe(
+  import "DPI-C" emu_probe = function void emu_probe_dpi(
     input longint unsigned now,
     input int              stage,
     input int              host,
@@ -77,5 +77,35 @@ package emu_dpi_pkg;
     input int     b,
     input longint value
   );
+
+  // Traffic engines
+  import "DPI-C" function int emu_engine_phases();
+  import "DPI-C" function int emu_engine_host(input int host);
+  import "DPI-C" function int emu_engine_has(
+    input int phase,
+    input int host
+  );
+  import "DPI-C" function longint unsigned emu_engine_field(
+    input int phase,
+    input int host,
+    input int field
+  );
+  import "DPI-C" function int emu_line_read(
+    input  int              module_id,
+    input  longint unsigned line,
+    output bit [511:0]      data
+  );
+  import "DPI-C" function void emu_line_write(
+    input int              module_id,
+    input longint unsigned line,
+    input bit [511:0]      data
+  );
+
+  /// `+probes=0`: transactions are not stamped, which costs time when only counters are wanted.
+  bit probes_off;
+
+  function automatic void emu_probe(longint unsigned now, int stage, int host, int tag, int aux);
+    if (!probes_off) emu_probe_dpi(now, stage, host, tag, aux);
+  endfunction
 
 endpackage

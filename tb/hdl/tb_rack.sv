@@ -40,7 +40,13 @@ module tb_rack
   time_ns_t now;
   logic [Hosts-1:0] active;
   time_ns_t wake_ns;
-  logic [Hosts-1:0] busy, fault_double, fault_deaf;
+  logic [Hosts-1:0] busy, fault_double, fault_deaf, fault_lose, fault_again;
+  logic fault_flip;
+  logic [Hosts-1:0] engines, engine_busy;
+  logic traffic_busy, traffic_load, traffic_report;
+  logic [31:0] traffic_phase;
+  time_ns_t port_wake_ns[Hosts];
+  time_ns_t all_wake_ns;
   logic [Hosts-1:0][Modules-1:0] checker_down;
   link_fault_t path_fault[Hosts][Modules];
   link_fault_t req_fault[Hosts][Modules];
@@ -82,11 +88,33 @@ module tb_rack
   tb_timebase u_timebase (
     .clk_i,
     .rst_ni,
-    .busy_i(|busy),
-    .wake_ns_i(|active ? now : wake_ns),
-    .now_o (now),
+    .busy_i          (|busy),
+    .traffic_busy_i  (traffic_busy),
+    .traffic_report_i(traffic_report),
+    .wake_ns_i       (all_wake_ns),
+    .now_o           (now),
     .done_o,
     .state_o
+  );
+
+  always_comb begin
+    all_wake_ns = |active || (traffic_busy && engine_busy == '0) ? now : wake_ns;
+    if (traffic_busy) begin
+      for (int unsigned h = 0; h < Hosts; h++) all_wake_ns = earlier(all_wake_ns, port_wake_ns[h]);
+    end
+  end
+
+  traffic_control #(
+    .Hosts(Hosts)
+  ) u_traffic (
+    .clk_i,
+    .rst_ni,
+    .busy_i   (engine_busy),
+    .engines_o(engines),
+    .phase_o  (traffic_phase),
+    .load_o   (traffic_load),
+    .report_o (traffic_report),
+    .busy_o   (traffic_busy)
   );
 
   assign now_o = now;
@@ -98,6 +126,9 @@ module tb_rack
     .now_i   (now),
     .double_o(fault_double),
     .deaf_o  (fault_deaf),
+    .lose_o  (fault_lose),
+    .again_o (fault_again),
+    .flip_o  (fault_flip),
     .down_o  (checker_down)
   );
 
@@ -146,10 +177,19 @@ module tb_rack
       .rst_ni,
       .now_i         (now),
       .id_i          (4'(h)),
+      .decoders_i    (host_decoders[h]),
+      .engine_i      (engines[h]),
+      .load_i        (traffic_load),
+      .phase_i       (traffic_phase),
+      .stop_i        (state_o != 0),
       .fault_double_i(fault_double[h]),
       .fault_deaf_i  (fault_deaf[h]),
+      .fault_lose_i  (fault_lose[h]),
+      .fault_again_i (fault_again[h]),
       .busy_o        (busy[h]),
+      .engine_busy_o (engine_busy[h]),
       .active_o      (active[h]),
+      .wake_ns_o     (port_wake_ns[h]),
       .outstanding_o (outstanding[h]),
       .progress_ns_o (progress_ns[h]),
       .req_valid_o   (req_valid[h]),
@@ -331,6 +371,8 @@ module tb_rack
   ) u_store (
     .clk_i,
     .module_lines_i(module_lines),
+    .engines_i     (engines),
+    .flip_i        (fault_flip),
     .rd_valid_i    (media_rd_valid),
     .rd_hdr_i      (media_rd_hdr),
     .rd_data_o     (media_rd_data),

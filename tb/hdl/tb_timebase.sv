@@ -13,6 +13,9 @@ module tb_timebase
   input  logic        rst_ni,
   /// A request or completion is under way anywhere.
   input  logic        busy_i,
+  /// Traffic engines have work left; a phase of theirs is over.
+  input  logic        traffic_busy_i,
+  input  logic        traffic_report_i,
   /// The hardware does nothing of its own before this time.
   input  time_ns_t    wake_ns_i,
   output time_ns_t    now_o,
@@ -30,13 +33,16 @@ module tb_timebase
   logic        done_q;
   logic [31:0] state_q;
 
+  logic        ending;
+
+  assign ending = state_q != 0 && !traffic_busy_i && !ended_q && (!busy_i || now_q > ended_ns_q + drain_ns_max);
   assign now_o = now_q;
   assign done_o = done_q;
   assign state_o = state_q;
 
   always_ff @(negedge clk_i) begin
     skip_q <= 1'b0;
-    if (rst_ni && wake_ns_i > now_q && state_q == 0 && every_cycle == 0) begin
+    if (rst_ni && wake_ns_i > now_q && (state_q == 0 || traffic_busy_i) && every_cycle == 0) begin
       automatic time_ns_t wake_ns = earlier(emu_next_wake(now_q), wake_ns_i);
       void'(emu_tick(now_q));
       skip_q <= wake_ns > now_q + 1 && wake_ns != '1;
@@ -55,18 +61,21 @@ module tb_timebase
       automatic int state = emu_tick(now_q);
       now_q <= skip_q ? wake_ns_q : now_q + 1;
       state_q <= state;
-      if (state != 0 && state_q == 0) ended_ns_q <= now_q;
+      if (state != 0 && (state_q == 0 || traffic_busy_i)) ended_ns_q <= now_q;
       check_pkg::reporting <= 1'b0;
-      if (state_q != 0 && !ended_q && (!busy_i || now_q > ended_ns_q + drain_ns_max)) begin
-        ended_q <= 1'b1;
+      if (traffic_report_i || ending) begin
         emu_counters_begin();
         check_pkg::reporting <= 1'b1;
       end
+      if (ending) ended_q <= 1'b1;
       done_q <= ended_q;
     end
   end
 
   initial begin
+    automatic int probes = 1;
+    void'($value$plusargs("probes=%d", probes));
+    probes_off = probes == 0;
     drain_ns_max = 64'd100_000;
     void'($value$plusargs("drain_ns_max=%d", drain_ns_max));
     every_cycle = 0;

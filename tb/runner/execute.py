@@ -134,7 +134,8 @@ def simulate(
 
 def _run_rtl(spec: RunSpec, build: Build, run_dir: Path, coverage: Path | None) -> str | None:
     request = spec.request()
-    plusargs = request.profile.straps(spec.modules) | {"every_cycle": int(spec.every_cycle)}
+    plusargs = request.profile.straps(spec.modules)
+    plusargs |= {"every_cycle": int(spec.every_cycle), "probes": int(spec.job().probes)}
     plusargs |= spec.job().plusargs(request)
     environment = {RUN_DIR_VARIABLE: str(run_dir)} | parent_environment()
     return simulate(

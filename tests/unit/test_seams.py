@@ -65,7 +65,11 @@ def test_public_ports_are_all_ports_of_the_bench() -> None:
 
 @pytest.mark.parametrize(
     ("struct", "python", "raw"),
-    [("emu_config", emu.MachineConfig, emu._CConfig), ("emu_traffic", emu.Traffic, emu._CTraffic)],
+    [
+        ("emu_config", emu.MachineConfig, emu._CConfig),
+        ("emu_traffic", emu.Traffic, emu._CTraffic),
+        ("emu_engine", emu.Engine, emu._CEngine),
+    ],
 )
 def test_structures_of_the_emulator(struct: str, python: type, raw: type) -> None:
     """Same members, same order, same width."""
@@ -73,6 +77,18 @@ def test_structures_of_the_emulator(struct: str, python: type, raw: type) -> Non
     assert [name for name, _ in members] == ["struct_bytes", *(field.name for field in fields(python))]
     widths = {"uint32_t": 4, "uint64_t": 8}
     assert [(name, getattr(raw, name).size) for name, _ in members] == [(name, widths[kind]) for name, kind in members]
+
+
+def test_fields_of_an_engine_are_those_of_its_descriptor() -> None:
+    """The bench fetches by number what C holds by name: same fields, same order in all three places."""
+    named = [name for name, _ in struct_members("emu_engine") if name not in ("struct_bytes", "host", "phase")]
+    code = (SOFTWARE / "emu" / "src" / "engine.cpp").read_text()
+    fetched = re.search(r"fields\[\] = {(.*?)}", code, re.DOTALL)
+    assert fetched is not None
+    assert re.findall(r"e->(\w+)", fetched[1]) == named
+    enumerated = re.findall(r"\bField(\w+) = (\d+)", (BENCH_HDL / "traffic_pkg.sv").read_text())
+    assert [int(number) for _, number in enumerated] == list(range(len(named)))
+    assert [re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name, _ in enumerated] == named
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,17 @@ void emu_probe(uint64_t now, int stage, int host, int tag, int aux);
 void emu_counters_begin(void);
 void emu_counter(const char *name, int a, int b, int64_t value);
 
+/** Traffic engines: number of phases; whether a host is an engine, and in this phase; the fields of its descriptor in the
+ *  order of struct emu_engine behind `phase`, 0 where there is none. */
+int emu_engine_phases(void);
+int emu_engine_host(int host);
+int emu_engine_has(int phase, int host);
+uint64_t emu_engine_field(int phase, int host, int field);
+
+/** Lines that engines have written, by module and address in it / 64. Reading returns 0, and no data, when there is none. */
+int emu_line_read(int module, uint64_t line, uint32_t data[16]);
+void emu_line_write(int module, uint64_t line, const uint32_t data[16]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine.hpp"
 #include "fast.hpp"
 #include "fiber.hpp"
 #include "prismem_emu.h"
@@ -181,6 +182,7 @@ struct Machine {
 
   std::vector<Fault> faults;
   std::vector<Reading> readings;
+  Engines engines;
   uint64_t digest = 0;
   FILE *log = nullptr;
   std::string report_text, latency_text;

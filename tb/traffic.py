@@ -1,0 +1,217 @@
+"""Traffic engines from Python: descriptors by what they mean, and what the engines of a phase have measured.
+
+An engine (`tb/hdl/traffic_engine.sv`) takes a host's place. A descriptor says which requests it makes; all engines of a
+phase start together, and the hardware's counters are read after each phase. Nothing here runs while a simulation runs.
+
+Bandwidth, latency and lines in flight come from the counted window of each engine: from its last warm-up request to its
+last request, so neither filling nor draining is part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+from prismem.lib.emu import LINE_BYTES, Engine, Machine
+from prismem.tb.job import CheckFailed, Context
+
+OUTSTANDING_MAX = 2048
+OVERFLOW_NS = 4095  # last bin of the hardware's histograms: this long or longer
+KINDS: tuple[Literal["read", "write"], ...] = ("read", "write")
+LITTLE_TOLERANCE = 0.02
+
+Rows = Mapping[str, list[list[int]]]
+
+
+class Pattern(IntEnum):
+    """Walk through the footprint."""
+
+    LINEAR = 0
+    RANDOM = 1
+    STRIDED = 2
+
+
+def interval_q16(request_bytes: int, gb_per_s: float) -> int:
+    """Mean time between arrivals of requests that offer this load, in ns / 65536."""
+    return round(request_bytes / gb_per_s * 65536)
+
+
+def footprint_log2(lines: int, outstanding: int) -> int:
+    """log2 of a footprint of at least `lines` lines that an engine with `outstanding` lines in flight may have."""
+    return max((lines - 1).bit_length(), (outstanding - 1).bit_length() + 1)
+
+
+@dataclass
+class Histogram:
+    """Requests by latency in ns."""
+
+    counts: Counter[int]
+    max_ns: int = 0
+
+    @property
+    def count(self) -> int:
+        """Requests."""
+        return self.counts.total()
+
+    def percentile(self, percent: float) -> int:
+        """Latency that `percent` of the requests do not exceed (nearest rank): exact below the overflow bin."""
+        rank = max(1, math.ceil(self.count * percent / 100))
+        seen = 0
+        for latency_ns in sorted(self.counts):
+            seen += self.counts[latency_ns]
+            if seen >= rank:
+                return latency_ns if latency_ns < OVERFLOW_NS else self.max_ns
+        return 0
+
+    def summary(self) -> dict[str, int]:
+        """Count, P50, P99, P99.9 and maximum."""
+        return {
+            "count": self.count,
+            "p50_ns": self.percentile(50),
+            "p99_ns": self.percentile(99),
+            "p999_ns": self.percentile(99.9),
+            "max_ns": self.max_ns,
+        }
+
+
+@dataclass
+class HostFigures:
+    """What one engine measured in its counted window; pairs are (reads, writes)."""
+
+    host: int
+    window_ns: int
+    requests: tuple[int, int]
+    useful_bytes: tuple[int, int]
+    lines: tuple[dict[int, int], dict[int, int]]  # by module
+    line_ns: tuple[int, int]
+    in_flight_ns: int
+    latency: tuple[Histogram, Histogram]
+
+    def moved_gb_s(self, module: int | None = None) -> float:
+        """Payload of whole lines, to all modules or to one."""
+        lines = sum(n for kind in self.lines for m, n in kind.items() if module in (None, m))
+        return lines * LINE_BYTES / self.window_ns if self.window_ns else 0.0
+
+    def useful_gb_s(self) -> float:
+        """Bytes that were asked for."""
+        return sum(self.useful_bytes) / self.window_ns if self.window_ns else 0.0
+
+    def in_flight(self) -> float:
+        """Lines in flight, on average."""
+        return self.in_flight_ns / self.window_ns if self.window_ns else 0.0
+
+    def little(self) -> float:
+        """Lines in flight over rate x latency: 1 by Little's law."""
+        expected = sum(self.line_ns)
+        return self.in_flight_ns / expected if expected else 0.0
+
+
+ERRORS = {
+    "engine_wrong_bytes": "wrong bytes",
+    "engine_unsure_lines": "lines that a failed write has left unknown",
+    "engine_unexpected_answers": "answers nobody waits for",
+    "engine_lost_lines": "lines without an answer",
+    "engine_nxm": "reads that no decoder claims",
+    "engine_poisoned": "poisoned reads",
+    "engine_failed_writes": "failed writes",
+}
+
+
+@dataclass
+class Reading:
+    """What the engines and the probes of the hardware said after a phase."""
+
+    rows: Rows
+
+    def of(self, name: str) -> dict[tuple[int, int], int]:
+        """A counter by its two indices; empty when nothing has it."""
+        return {(a, b): value for a, b, value in self.rows.get(name, [])}
+
+    def errors(self) -> dict[str, int]:
+        """Errors of all engines by counter."""
+        return {name: sum(self.of(name).values()) for name in ERRORS}
+
+    def check_clean(self, phase: object) -> None:
+        """Raise CheckFailed unless every line was answered once, with the right bytes."""
+        for name, count in self.errors().items():
+            if count:
+                hosts = [host for (host, _), value in self.of(name).items() if value]
+                raise CheckFailed(
+                    f"{phase}: {count} {ERRORS[name]} at hosts {hosts}", component="traffic engine", expected=0, actual=count
+                )
+
+    def hosts(self) -> list[HostFigures]:
+        """Figures of every engine."""
+        pair = {
+            name: self.of(f"engine_{name}") for name in ("window_ns", "requests", "useful_bytes", "line_ns", "max_ns")
+        }
+        in_flight = self.of("engine_in_flight_ns")
+        figures = []
+        for host in sorted({host for host, _ in in_flight}):
+            lines = tuple(self._row(f"engine_{kind}_lines", host) for kind in KINDS)
+            latency = tuple(
+                Histogram(Counter(self._row(f"engine_{kind}_ns", host)), pair["max_ns"][host, i])
+                for i, kind in enumerate(KINDS)
+            )
+            figures.append(
+                HostFigures(
+                    host=host,
+                    window_ns=pair["window_ns"][host, 1] - pair["window_ns"][host, 0],
+                    requests=(pair["requests"][host, 0], pair["requests"][host, 1]),
+                    useful_bytes=(pair["useful_bytes"][host, 0], pair["useful_bytes"][host, 1]),
+                    lines=(lines[0], lines[1]),
+                    line_ns=(pair["line_ns"][host, 0], pair["line_ns"][host, 1]),
+                    in_flight_ns=in_flight[host, 0],
+                    latency=(latency[0], latency[1]),
+                )
+            )
+        return figures
+
+    def _row(self, name: str, host: int) -> dict[int, int]:
+        return {b: value for (a, b), value in self.of(name).items() if a == host}
+
+    def module_latency(self, kind: str) -> dict[int, Histogram]:
+        """Latencies of requests by the module of their last line; the maximum is exact below the overflow bin."""
+        found: dict[int, Counter[int]] = {}
+        for (module, latency_ns), count in self.of(f"module_{kind}_ns").items():
+            found.setdefault(module, Counter())[latency_ns] = count
+        return {module: Histogram(counts, max(counts)) for module, counts in sorted(found.items())}
+
+
+def combined(figures: Iterable[HostFigures], kind: int) -> Histogram:
+    """Latencies of reads (0) or writes (1) of several hosts."""
+    total: Counter[int] = Counter()
+    longest = 0
+    for host in figures:
+        total += host.latency[kind].counts
+        longest = max(longest, host.latency[kind].max_ns)
+    return Histogram(total, longest)
+
+
+def post(machine: Machine, engines: Iterable[Engine]) -> None:
+    """Hand descriptors to the bench; before the run."""
+    for engine in engines:
+        machine.engine_add(engine)
+
+
+def readings(ctx: Context) -> list[Reading]:
+    """Readings after each phase of the traffic, in order."""
+    report: dict[str, Any] = ctx.machine.report()
+    return [Reading(rows) for rows in report["readings"][:-1]]
+
+
+def check_little(phase: object, figures: Iterable[HostFigures]) -> None:
+    """Raise CheckFailed unless rate x latency is the lines in flight, at every host that moved lines."""
+    for host in figures:
+        ratio = host.little()
+        if abs(ratio - 1) > LITTLE_TOLERANCE:
+            raise CheckFailed(
+                f"{phase}: Little's law does not hold at host {host.host}: lines in flight / (rate x latency)",
+                component="traffic engine",
+                expected=f"1 within {LITTLE_TOLERANCE:.0%}",
+                actual=f"{ratio:.4f}",
+            )
