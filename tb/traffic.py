@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
 from prismem.lib.emu import LINE_BYTES, Engine, Machine
-from prismem.tb.job import CheckFailed, Context
+from prismem.tb.job import CheckFailed, Context, Request
 
 OUTSTANDING_MAX = 2048
 OVERFLOW_NS = 4095  # last bin of the hardware's histograms: this long or longer
@@ -192,10 +192,62 @@ def combined(figures: Iterable[HostFigures], kind: int) -> Histogram:
     return Histogram(total, longest)
 
 
-def post(machine: Machine, engines: Iterable[Engine]) -> None:
-    """Hand descriptors to the bench; before the run."""
-    for engine in engines:
-        machine.engine_add(engine)
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What every host does in a phase; `region` numbers the footprints that a phase shares with no other."""
+
+    name: str
+    pattern: Pattern = Pattern.RANDOM
+    request_bytes: int = 64
+    read_permille: int = 1000
+    outstanding: int = 256
+    lines: int = 4096
+    offered_gb_s: float = 0.0  # a host; 0: closed loop
+    poisson: bool = False
+    own_module: bool = False  # host h on module h, and so on round
+    hot_module: int = 0
+    hot_outstanding: int = 0
+    warm_ns: int = 15_000
+    measure_ns: int = 10_000
+
+    @property
+    def read_share(self) -> float:
+        """0..1."""
+        return self.read_permille / 1000
+
+
+REGION_LINES = 1 << 26  # of a phase, on each module: 4 GiB
+
+
+def post(machine: Machine, ctx: Request, loads: Sequence[Load], seed: int = 1) -> None:
+    """Hand a phase a load to the bench; before the run. Phases that write have a region of their own."""
+    base = ctx.profile.hdm.base.canonical // LINE_BYTES
+    for phase, load in enumerate(loads):
+        region = phase if load.read_permille < 1000 else 0
+        log2 = footprint_log2(load.lines, load.outstanding + load.hot_outstanding)
+        for host in range(ctx.hosts):
+            place = region * REGION_LINES + (host << log2)
+            machine.engine_add(
+                Engine(
+                    host=host,
+                    phase=phase,
+                    pattern=load.pattern,
+                    request_bytes=load.request_bytes,
+                    read_permille=load.read_permille,
+                    outstanding=load.outstanding,
+                    poisson=load.poisson,
+                    hot_permille=1000 if load.own_module else 0,
+                    hot_module=host % ctx.modules if load.own_module else load.hot_module,
+                    hot_outstanding=load.hot_outstanding,
+                    lines_log2=log2,
+                    interval_q16=interval_q16(load.request_bytes, load.offered_gb_s) if load.offered_gb_s else 0,
+                    first_line=base + region * REGION_LINES * ctx.modules + (host << log2),
+                    hot_line=REGION_LINES // 2 + place,
+                    count_ns=load.warm_ns,
+                    stop_ns=load.warm_ns + load.measure_ns,
+                    seed=seed + phase,
+                )
+            )
 
 
 def readings(ctx: Context) -> list[Reading]:

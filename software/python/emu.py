@@ -147,6 +147,7 @@ class Engine:
     stride_log2: int = 0
     hot_permille: int = 0
     hot_module: int = 0
+    hot_outstanding: int = 0
     lines_log2: int = 12
     interval_q16: int = 0
     first_line: int = 0

@@ -65,6 +65,7 @@ module tb_timebase
       check_pkg::reporting <= 1'b0;
       if (traffic_report_i || ending) begin
         emu_counters_begin();
+        emu_counter("time_ns", 0, 0, longint'(now_q));
         check_pkg::reporting <= 1'b1;
       end
       if (ending) ended_q <= 1'b1;

@@ -77,7 +77,7 @@ module traffic_control
         end
         default: ;
       endcase
-      if (check_pkg::reporting) report_modules();
+      if (check_pkg::reporting && state_q == Rest) report_modules();
     end
   end
 

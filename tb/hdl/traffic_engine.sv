@@ -50,7 +50,7 @@ module traffic_engine
 
   // Descriptor
   pattern_e    pattern_q;
-  logic [31:0] write_permille_q, outstanding_max_q, hot_permille_q;
+  logic [31:0] write_permille_q, outstanding_max_q, hot_permille_q, hot_outstanding_q;
   logic [5:0]  bits_q, lines_log2_q, stride_log2_q;  // blocks of the footprint, lines of a block
   logic        half_q, merged_q, poisson_q;          // 32 bytes a request: of a line each, or two merged to a line
   logic [63:0] interval_q16_q, first_line_q, hot_line_q, start_q, requests_q, warmup_q, seed_q;
@@ -69,7 +69,7 @@ module traffic_engine
 
   // Request of which lines are left to be issued
   logic [4:0]  left_q;
-  logic        is_write_q, stream_q;
+  logic        is_write_q, stream_q, turn_q;
   logic [31:0] pass_q;
   logic [63:0] drawn_q, block_q, written_q;
   slot_index_t first_slot_q;
@@ -77,13 +77,13 @@ module traffic_engine
   logic        more, counting, counting_q;
   logic [31:0] in_flight_q;  // seen by the link
 
-  assign more = running_q && (requests_q == 0 ? !stop_i : issued_q < requests_q)
+  assign more = running_q && (requests_q == 0 ? !stop_i || stop_ns_q != 0 : issued_q < requests_q)
       && (stop_ns_q == 0 || now_i < stop_ns_q);
   // Statistics count: warm, and requests still to come.
   assign counting = issued_q >= warmup_q && now_i >= count_ns_q && more;
   assign busy_o = running_q;
   assign active_o = running_q && (|{req_valid_o, rwd_valid_o} || left_q != 0 || counting_q != counting
-      || (more && (interval_q16_q == 0 ? outstanding_o < outstanding_max_q : due(now_i)))
+      || (more && (hot_outstanding_q != 0 || (interval_q16_q == 0 ? outstanding_o < outstanding_max_q : due(now_i))))
       || (!more && outstanding_o == 0));
 
   always_comb begin
@@ -154,7 +154,8 @@ module traffic_engine
     stride_log2_q = 6'(field(FieldStrideLog2));
     write_permille_q = 32'd1000 - 32'(field(FieldReadPermille));
     outstanding_max_q = 32'(field(FieldOutstanding));
-    slot_mask_q = slot_index_t'((32'd2 << $clog2(outstanding_max_q)) - 1);
+    hot_outstanding_q = 32'(field(FieldHotOutstanding));
+    slot_mask_q = slot_index_t'((32'd2 << $clog2(outstanding_max_q + hot_outstanding_q)) - 1);
     hot_permille_q = 32'(field(FieldHotPermille));
     poisson_q = field(FieldPoisson) != 0;
     interval_q16_q = field(FieldIntervalQ16);
@@ -170,7 +171,7 @@ module traffic_engine
     arrival_q16_q = {now_i[47:0] + 48'd1, 16'd0};
     index_q[0] = '0;
     index_q[1] = '0;
-    {issued_q, head_q, left_q} = '0;
+    {issued_q, head_q, left_q, turn_q} = '0;
     progress_ns_q = now_i;
     load_maps();
     u_slots.clear();
@@ -197,11 +198,24 @@ module traffic_engine
     return {high, low};
   endfunction
 
-  /// Draw the next request.
-  task automatic start_request();
+  /// The hot footprint has a closed loop of its own, and that has room.
+  function automatic logic hot_room();
+    return hot_outstanding_q != 0 && u_slots.hot_lines_q + (32'd1 << lines_log2_q) <= hot_outstanding_q;
+  endfunction
+
+  /// The other requests have room in theirs, and one is due.
+  function automatic logic main_room(logic [31:0] outstanding);
+    logic [31:0] own = outstanding - (hot_outstanding_q != 0 ? u_slots.hot_lines_q : '0);
+    return (requests_q == 0 || issued_q < requests_q) && due(now_i) && own + (32'd1 << lines_log2_q) <= outstanding_max_q;
+  endfunction
+
+  /// Draw the next request; the two loops take turns.
+  task automatic start_request(logic main);
     left_q = 5'd1 << lines_log2_q;
     random_q = mix(random_q);
-    stream_q = hot_permille_q != 0 && ((64'(random_q[31:0]) * 64'd1000) >> 32) < 64'(hot_permille_q);
+    stream_q = hot_outstanding_q != 0 ? hot_room() && !(main && turn_q)
+        : hot_permille_q != 0 && ((64'(random_q[31:0]) * 64'd1000) >> 32) < 64'(hot_permille_q);
+    turn_q = stream_q;
     pass_q = 32'(index_q[stream_q] >> bits_q);
     block_q = walk(pattern_q, index_q[stream_q] + start_q, bits_q, stride_log2_q, seed_q);
     index_q[stream_q] += 1;
@@ -209,8 +223,8 @@ module traffic_engine
     is_write_q = is_write(drawn_q, write_permille_q);
     written_q = is_write_q ? '0 : written(stream_q, pass_q, block_q);
     first_slot_q = head_q;
-    issued_q += 1;
-    if (interval_q16_q == 0) begin
+    if (!(stream_q && hot_outstanding_q != 0)) issued_q += 1;
+    if (interval_q16_q == 0 || (stream_q && hot_outstanding_q != 0)) begin
       u_slots.open_request(head_q, left_q, now_i + 1);
     end else begin
       u_slots.open_request(head_q, left_q, time_ns_t'(arrival_q16_q[63:16]) + 1);
@@ -240,7 +254,7 @@ module traffic_engine
       end
     end
     seed = is_write_q ? written_seed(id_i, line, pass_q + 1) : '0;
-    u_slots.open_line(head_q, first_slot_q, line, module_id, is_write_q,
+    u_slots.open_line(head_q, first_slot_q, line, module_id, is_write_q, stream_q,
                       written_q[31:0] == 0 ? clean : written_seed(id_i, line, written_q[31:0]),
                       written_q[63:32] == 0 ? clean : written_seed(id_i, line, written_q[63:32]));
     left_q -= 1'b1;
@@ -275,9 +289,9 @@ module traffic_engine
         automatic hpa_line_t line;
         automatic logic [63:0] seed;
         if (left_q == 0) begin
-          if (stopped || (requests_q != 0 && issued_q == requests_q) || !due(now_i)) break;
-          if (outstanding + (32'd1 << lines_log2_q) > outstanding_max_q || !slots_free()) break;
-          start_request();
+          automatic logic main = main_room(outstanding);
+          if (stopped || !(main || hot_room()) || !slots_free()) break;
+          start_request(main);
         end
         if (is_write_q ? rwd_valid[1] : req_valid[1]) break;
         next_line(line, seed);

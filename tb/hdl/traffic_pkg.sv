@@ -29,16 +29,17 @@ package traffic_pkg;
     FieldStrideLog2 = 5,
     FieldHotPermille = 6,
     FieldHotModule = 7,
-    FieldLinesLog2 = 8,
-    FieldIntervalQ16 = 9,
-    FieldFirstLine = 10,
-    FieldHotLine = 11,
-    FieldStart = 12,
-    FieldRequests = 13,
-    FieldWarmup = 14,
-    FieldCountNs = 15,
-    FieldStopNs = 16,
-    FieldSeed = 17
+    FieldHotOutstanding = 8,
+    FieldLinesLog2 = 9,
+    FieldIntervalQ16 = 10,
+    FieldFirstLine = 11,
+    FieldHotLine = 12,
+    FieldStart = 13,
+    FieldRequests = 14,
+    FieldWarmup = 15,
+    FieldCountNs = 16,
+    FieldStopNs = 17,
+    FieldSeed = 18
   } field_e;
 
   typedef enum logic [1:0] {

@@ -22,6 +22,7 @@ module traffic_slots
 
   bit          busy_q    [Slots];
   bit          write_q   [Slots];
+  bit          hot_q     [Slots];
   logic [3:0]  module_q  [Slots];
   logic [63:0] low_q     [Slots];  // seeds of what a read returns
   logic [63:0] high_q    [Slots];
@@ -31,20 +32,22 @@ module traffic_slots
   logic [4:0]  left_q    [Slots];  // lines of the request that starts here that are not yet answered
   time_ns_t    from_ns_q [Slots];
 
+  logic [31:0] hot_lines_q;  // in flight to the hot footprint
   longint      issued_q[2];
   longint      wrong_bytes_q, unsure_lines_q, unexpected_q, nxm_q, poisoned_q, failed_q, lost_q;
   int unsigned shown_q;
   hpa_line_t   failed_line_q[FailedMax];
   done_line_t  done_q[2*Lanes];
   logic        some_q;  // done_q holds something
-  bit          used_q;  // since reset
+  bit          told_q;  // verdicts of the phase have been reported
 
   task automatic clear();
     for (int unsigned i = 0; i < Slots; i++) busy_q[i] = 1'b0;
     for (int unsigned i = 0; i < 2; i++) issued_q[i] = 0;
     {wrong_bytes_q, unsure_lines_q, unexpected_q, nxm_q, poisoned_q, failed_q, lost_q} = '0;
     shown_q = 0;
-    used_q = 1'b1;
+    hot_lines_q = '0;
+    told_q = 1'b0;
   endtask
 
   task automatic open_request(slot_index_t slot, logic [4:0] lines, time_ns_t from_ns);
@@ -52,10 +55,12 @@ module traffic_slots
     from_ns_q[slot] = from_ns;
   endtask
 
-  task automatic open_line(slot_index_t slot, slot_index_t first, hpa_line_t line, logic [3:0] module_id, logic write,
+  task automatic open_line(slot_index_t slot, slot_index_t first, hpa_line_t line, logic [3:0] module_id, logic write, logic hot,
                            logic [63:0] low, logic [63:0] high);
     busy_q[slot] = 1'b1;
     write_q[slot] = write;
+    hot_q[slot] = hot;
+    if (hot) hot_lines_q += 1;
     module_q[slot] = module_id;
     low_q[slot] = low;
     high_q[slot] = high;
@@ -108,6 +113,7 @@ module traffic_slots
     done_line_t done = '0;
     slot_index_t first = first_q[slot];
     busy_q[slot] = 1'b0;
+    if (hot_q[slot]) hot_lines_q -= 1;
     left_q[first] = left_q[first] - 1'b1;
     done.valid = counting_i;
     done.is_write = write_q[slot];
@@ -151,7 +157,8 @@ module traffic_slots
   endtask
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && check_pkg::reporting && used_q) begin
+    if (rst_ni && check_pkg::reporting && !told_q) begin
+      told_q = 1'b1;
       emu_counter("engine_issued_lines", 32'(id_i), 0, issued_q[0]);
       emu_counter("engine_issued_lines", 32'(id_i), 1, issued_q[1]);
       emu_counter("engine_wrong_bytes", 32'(id_i), 0, wrong_bytes_q);
@@ -163,5 +170,7 @@ module traffic_slots
       emu_counter("engine_lost_lines", 32'(id_i), 0, lost_q);
     end
   end
+
+  initial told_q = 1'b1;
 
 endmodule

@@ -34,7 +34,7 @@ module traffic_stats
   longint      in_flight_ns_q;
   time_ns_t    open_ns_q, close_ns_q, prev_ns_q;
   logic        was_counting_q;
-  bit          used_q;
+  bit          told_q;  // the phase has been reported
 
   task automatic clear();
     for (int unsigned i = 0; i < 2; i++) begin
@@ -50,7 +50,7 @@ module traffic_stats
     in_flight_ns_q = 0;
     open_ns_q = '0;
     close_ns_q = '0;
-    used_q = 1'b1;
+    told_q = 1'b0;
   endtask
 
   task automatic add(done_line_t done);
@@ -104,8 +104,13 @@ module traffic_stats
       end
       was_counting_q <= counting_i;
       prev_ns_q <= now_i;
-      if (check_pkg::reporting && used_q) report();
+      if (check_pkg::reporting && !told_q) begin
+        report();
+        told_q = 1'b1;
+      end
     end
   end
+
+  initial told_q = 1'b1;
 
 endmodule

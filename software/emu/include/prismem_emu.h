@@ -159,24 +159,25 @@ int emu_traffic_add(const emu_traffic *t);
 typedef struct emu_engine {
   uint32_t struct_bytes;
   uint32_t host;
-  uint32_t phase;         /**< 0, 1, ... */
-  uint32_t pattern;       /**< 0 linear, 1 random (each block once before any comes again), 2 strided */
-  uint32_t request_bytes; /**< 32, 64, 128, ... 1024; 32: linear ones share a line, others use half of theirs */
-  uint32_t read_permille; /**< share of reads, 0..1000 */
-  uint32_t outstanding;   /**< lines in flight at most, from the lines of a request up to 2048 */
-  uint32_t poisson;       /**< arrivals: 0 evenly spaced, 1 exponential */
-  uint32_t stride_log2;   /**< strided: requests of the footprint between one and the next */
-  uint32_t hot_permille;  /**< share of requests that go to the hot footprint, 0..1000 */
-  uint32_t hot_module;    /**< which lies on this module */
-  uint32_t lines_log2;    /**< lines of a footprint: at least twice `outstanding`, rounded up to a power of two */
-  uint64_t interval_q16;  /**< mean time from arrival to arrival in ns / 65536; 0: closed loop */
-  uint64_t first_line;    /**< host address / 64 */
-  uint64_t hot_line;      /**< first line of the hot footprint, address in the module / 64 */
-  uint64_t start;         /**< request of the footprint with which the walk starts */
-  uint64_t requests;      /**< stop after this many; 0: at stop_ns, or else when the threads have ended */
-  uint64_t warmup;        /**< requests that are not counted */
-  uint64_t count_ns;      /**< no counting before this time of the phase */
-  uint64_t stop_ns;       /**< no request after this time of the phase; 0: no such time */
+  uint32_t phase;           /**< 0, 1, ... */
+  uint32_t pattern;         /**< 0 linear, 1 random (each block once before any comes again), 2 strided */
+  uint32_t request_bytes;   /**< 32, 64, 128, ... 1024; 32: linear ones share a line, others use half of theirs */
+  uint32_t read_permille;   /**< share of reads, 0..1000 */
+  uint32_t outstanding;     /**< lines in flight at most, from the lines of a request up to 2048 */
+  uint32_t poisson;         /**< arrivals: 0 evenly spaced, 1 exponential */
+  uint32_t stride_log2;     /**< strided: requests of the footprint between one and the next */
+  uint32_t hot_permille;    /**< share of requests that go to the hot footprint, 0..1000 */
+  uint32_t hot_module;      /**< which lies on this module */
+  uint32_t hot_outstanding; /**< not 0: the hot footprint has a closed loop of its own, this many lines at most */
+  uint32_t lines_log2;      /**< lines of a footprint: at least twice `outstanding`, rounded up to a power of two */
+  uint64_t interval_q16;    /**< mean time from arrival to arrival in ns / 65536; 0: closed loop */
+  uint64_t first_line;      /**< host address / 64 */
+  uint64_t hot_line;        /**< first line of the hot footprint, address in the module / 64 */
+  uint64_t start;           /**< request of the footprint with which the walk starts */
+  uint64_t requests;        /**< stop after this many; 0: at stop_ns, or else when the threads have ended */
+  uint64_t warmup;          /**< requests that are not counted */
+  uint64_t count_ns;        /**< no counting before this time of the phase */
+  uint64_t stop_ns;         /**< no request after this time of the phase; 0: no such time */
   uint64_t seed;
 } emu_engine;
 int emu_engine_add(const emu_engine *engine);

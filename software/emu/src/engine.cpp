@@ -30,10 +30,11 @@ const char *problem(const emu_engine &e) {
   if (!std::has_single_bit(e.request_bytes) || e.request_bytes < kRequestBytesMin || e.request_bytes > kRequestBytesMax)
     return "request_bytes: not a power of two in 32..1024";
   if (e.read_permille > 1000 || e.hot_permille > 1000) return "read_permille, hot_permille: outside 0..1000";
-  if (e.outstanding < lines || e.outstanding > kOutstandingMax)
-    return "outstanding: outside the lines of a request .. 2048";
+  const uint32_t together = e.outstanding + e.hot_outstanding;
+  if (e.outstanding < lines || e.outstanding > kOutstandingMax || e.hot_outstanding > kOutstandingMax - e.outstanding)
+    return "outstanding: outside the lines of a request .. 2048, hot_outstanding included";
   if (e.hot_module >= kModulesMax) return "hot_module: outside 0..15";
-  if (e.lines_log2 > kLinesLog2Max || (1ull << e.lines_log2) < 2 * std::bit_ceil(e.outstanding))
+  if (e.lines_log2 > kLinesLog2Max || (1ull << e.lines_log2) < 2 * std::bit_ceil(together))
     return "lines_log2: a footprint holds at least twice the lines in flight, and at most 2^46";
   if (e.stride_log2 > e.lines_log2 - static_cast<uint32_t>(std::countr_zero(lines)))
     return "stride_log2: more than the footprint";
@@ -138,10 +139,11 @@ PRISMEM_EXPORT int emu_engine_has(int phase, int host) {
 PRISMEM_EXPORT uint64_t emu_engine_field(int phase, int host, int field) {
   const emu_engine *e = g_machine == nullptr ? nullptr : g_machine->engines.find(phase, host);
   if (e == nullptr) return 0;
-  const uint64_t fields[] = {e->pattern,     e->request_bytes, e->read_permille, e->outstanding, e->poisson,
-                             e->stride_log2, e->hot_permille,  e->hot_module,    e->lines_log2,  e->interval_q16,
-                             e->first_line,  e->hot_line,      e->start,         e->requests,    e->warmup,
-                             e->count_ns,    e->stop_ns,       e->seed};
+  const uint64_t fields[] = {e->pattern,         e->request_bytes, e->read_permille, e->outstanding,
+                             e->poisson,         e->stride_log2,   e->hot_permille,  e->hot_module,
+                             e->hot_outstanding, e->lines_log2,    e->interval_q16,  e->first_line,
+                             e->hot_line,        e->start,         e->requests,      e->warmup,
+                             e->count_ns,        e->stop_ns,       e->seed};
   return field >= 0 && static_cast<size_t>(field) < std::size(fields) ? fields[field] : 0;
 }
 
