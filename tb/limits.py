@@ -6,10 +6,12 @@ Warm-up and drain are inside, so a resource that limits shows a little less than
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prismem.models.profile import Profile
-from prismem.tb.traffic import Reading
+from prismem.tb.job import Context
+from prismem.tb.traffic import HostFigures, Load, Reading, readings
 
 FLIT_BYTES = 256
 BUSY = 0.9  # a resource as busy as this is called the limit
@@ -39,7 +41,7 @@ def _differences(before: Reading | None, after: Reading, name: str) -> dict[tupl
 
 
 def shares(before: Reading | None, after: Reading, profile: Profile) -> dict[str, float]:
-    """Share of the phase's time in which each kind of resource was busy: the busiest link, and all channels together."""
+    """Share of a phase in which each kind of resource was busy: the busiest link, all channels of a module."""
     span_ns = _differences(before, after, "time_ns").get((0, 0), 0)
     if span_ns <= 0:
         return {}
@@ -65,7 +67,7 @@ def shares(before: Reading | None, after: Reading, profile: Profile) -> dict[str
 
 
 def limit(before: Reading | None, after: Reading, profile: Profile) -> Limit:
-    """The busiest resource if it is busy all the time; else what requests waited for at the memory; else the load itself."""
+    """The busiest resource if it is never idle; else what requests waited for at the memory; else the load."""
     found = shares(before, after, profile)
     busiest, share = max(found.items(), key=lambda item: item[1], default=("", 0.0))
     if share >= BUSY:
@@ -81,3 +83,10 @@ def limit(before: Reading | None, after: Reading, profile: Profile) -> Limit:
         return Limit(resource, found.get("DDR5 channels" if cause == 1 else "HBM channels", 0.0), why, found)
     return Limit("lines in flight", share, "nothing is busy all the time", found)
 
+
+def phases(ctx: Context, loads: Sequence[Load]) -> Iterator[tuple[Load, Reading, list[HostFigures], Limit]]:
+    """Each phase of a run: what was asked for, what was read, what the engines measured, what limited them."""
+    before = None
+    for load, reading in zip(loads, readings(ctx), strict=True):
+        yield load, reading, reading.hosts(), limit(before, reading, ctx.profile)
+        before = reading

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
@@ -23,6 +23,7 @@ OUTSTANDING_MAX = 2048
 OVERFLOW_NS = 4095  # last bin of the hardware's histograms: this long or longer
 KINDS: tuple[Literal["read", "write"], ...] = ("read", "write")
 LITTLE_TOLERANCE = 0.02
+FAIR = 0.97  # slowest host over the mean
 
 Rows = Mapping[str, list[list[int]]]
 
@@ -56,6 +57,10 @@ class Histogram:
     def count(self) -> int:
         """Requests."""
         return self.counts.total()
+
+    def mean(self) -> float:
+        """Mean latency; what is in the overflow bin counts as its lower end."""
+        return sum(ns * count for ns, count in self.counts.items()) / self.count if self.count else 0.0
 
     def percentile(self, percent: float) -> int:
         """Latency that `percent` of the requests do not exceed (nearest rank): exact below the overflow bin."""
@@ -141,7 +146,10 @@ class Reading:
             if count:
                 hosts = [host for (host, _), value in self.of(name).items() if value]
                 raise CheckFailed(
-                    f"{phase}: {count} {ERRORS[name]} at hosts {hosts}", component="traffic engine", expected=0, actual=count
+                    f"{phase}: {count} {ERRORS[name]} at hosts {hosts}",
+                    component="traffic engine",
+                    expected=0,
+                    actual=count,
                 )
 
     def hosts(self) -> list[HostFigures]:
@@ -254,6 +262,42 @@ def readings(ctx: Context) -> list[Reading]:
     """Readings after each phase of the traffic, in order."""
     report: dict[str, Any] = ctx.machine.report()
     return [Reading(rows) for rows in report["readings"][:-1]]
+
+
+class Checks:
+    """Checks of a job: all run, then all that failed are printed and the first one fails the job."""
+
+    def __init__(self) -> None:
+        self.failed: list[CheckFailed] = []
+
+    def run(self, check: Callable[..., None], *args: object) -> None:
+        """Run one check."""
+        try:
+            check(*args)
+        except CheckFailed as problem:
+            self.failed.append(problem)
+
+    def done(self, report: str) -> None:
+        """Raise the first failure, after the report and all failures have gone to the log."""
+        if self.failed:
+            print(report, flush=True)
+            for problem in self.failed:
+                failure = problem.failure
+                print(f"FAILED {problem}: expected {failure.expected}, actual {failure.actual}", flush=True)
+            raise self.failed[0]
+
+
+def check_fair(phase: object, figures: Sequence[HostFigures]) -> None:
+    """Raise CheckFailed unless the slowest host gets at least 97 % of the mean."""
+    rates = [host.moved_gb_s() for host in figures]
+    least = FAIR * sum(rates) / len(rates)
+    if min(rates) < least:
+        raise CheckFailed(
+            f"{phase}: the slowest host gets less than {FAIR:.0%} of the mean",
+            component=f"host {rates.index(min(rates))}",
+            expected=f"at least {least:.3f} GB/s",
+            actual=f"{min(rates):.3f} GB/s",
+        )
 
 
 def check_little(phase: object, figures: Iterable[HostFigures]) -> None:

@@ -73,9 +73,10 @@ class Session:
             run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
         self.job.check_state(self.ctx, self.ctx.machine.state())
         metrics: dict[str, Any] = {"run": run}
-        if cycles is not None and self.job.probes:
-            metrics["latency"] = _latency_that_adds_up(self.ctx.machine)
+        if cycles is not None:
             metrics["counters"] = report["counters"]
+            if self.job.probes:
+                metrics["latency"] = _latency_that_adds_up(self.ctx.machine)
         return metrics | self.job.finish(self.ctx)
 
     def attempt(self, error: BaseException | None, metrics: dict[str, Any] | None = None) -> Outcome:

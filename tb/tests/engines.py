@@ -1,7 +1,7 @@
 """Job engines: one phase of the bench's traffic engines on every host, by options; every byte checked.
 
-The engines of the hardware, not the emulator, make the requests: for correctness under any pattern, for tests of faults,
-and for the speed of the simulation under load.
+The bench's engines, not the emulator, make the requests: for correctness under any pattern, for tests of faults, and
+for the speed of the simulation under load.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class EnginesOptions(JobOptions):
     request_bytes: int = Field(64, ge=32, le=1024, description="size of a request: a power of two")
     read_permille: int = Field(1000, ge=0, le=1000, description="share of reads")
     outstanding: int = Field(256, ge=1, le=traffic.OUTSTANDING_MAX, description="lines in flight a host")
-    lines: int = Field(4096, ge=2, le=1 << 35, description="footprint of each host in lines, rounded up to a power of two")
+    lines: int = Field(4096, ge=2, le=1 << 35, description="footprint of each host, rounded up to a power of two")
     first_line: int = Field(0, ge=0, le=1 << 40, description="line of the pool at which the first footprint begins")
     stride: int = Field(1, ge=1, le=1 << 30, description="strided: requests from one to the next, a power of two")
     hot_permille: int = Field(0, ge=0, le=1000, description="share of requests to a footprint on one module")

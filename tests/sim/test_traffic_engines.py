@@ -1,4 +1,4 @@
-"""Traffic engines on the RTL: every answer checked, exact counts, time skipping without influence, and checks that fail."""
+"""Traffic engines on the RTL: every answer checked, exact counts, skipped cycles, and checks that fail."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def engines(**options: Any) -> dict[str, Any]:
     ids=["random", "bursts", "halves", "strided", "hot"],
 )
 def test_every_line_is_answered_once_and_right(options: dict[str, Any]) -> None:
-    """Lines are written over and over, whole or by halves, and read between: the newest bytes come back, each line once."""
+    """Lines are written over and over, whole or by halves, and read between: the newest bytes come back, once."""
     figures = engines(**options)
     lines = max(1, options.get("request_bytes", 64) // 64)
     assert figures["issued_lines"] == 2 * lines * options.get("requests", 20_000)
@@ -72,7 +72,7 @@ def test_idle_latency_is_that_of_the_formula() -> None:
 
 
 def test_first_and_last_line_of_the_pool() -> None:
-    """A walk over all 2 TiB that starts 8 lines before the end goes on with the first lines: all answered, all right."""
+    """A walk over all 2 TiB that starts 8 lines before the end goes on with the first lines: all right."""
     figures = engines(
         hosts=1,
         modules=1,
@@ -96,7 +96,7 @@ def test_skipped_cycles_change_nothing() -> None:
 
 @pytest.mark.parametrize("poisson", [False, True])
 def test_offered_load_is_carried(poisson: bool) -> None:
-    """Open loop at 10 GB/s a host, far below any limit: what is offered is what is moved, within 3 sigma of the arrivals."""
+    """Open loop at 10 GB/s a host, far below any limit: what is offered is what is moved, within 3 sigma."""
     figures = engines(load_mb_s=10_000, poisson=poisson, requests=11_000, warmup=1_000)
     tolerance = 0.03 if poisson else 0.002
     assert figures["hosts_gb_s"] == pytest.approx([10, 10], rel=tolerance)
