@@ -49,7 +49,8 @@ module tb_faults
     down_ns = '1;
     void'($value$plusargs("down_ns=%d", down_ns));
     if (down_ns == '1) down_ns = 64'd1 << 62;
-    if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order", "twice", "lose", "again", "flip",
+    if (!(inject inside {"", "double", "deaf", "down", "credit", "overflow", "ring", "tag", "order", "twice",
+                        "lose", "again", "flip",
                         "hop_credit", "hop_order", "starve", "cxl_credit", "cxl_overflow", "cxl_seq", "cxl_crc",
                         "sequence", "swap", "crc", "cxl_once", "cxl_tag"}))
       $fatal(1, "%m: +inject=%s is unknown; check_pkg lists the faults", inject);

@@ -89,7 +89,8 @@ module traffic_engine
   always_comb begin
     wake_ns_o = '1;
     if (running_q) begin
-      if (more && interval_q16_q != 0 && outstanding_o < outstanding_max_q) wake_ns_o = time_ns_t'(arrival_q16_q[63:16]);
+      if (more && interval_q16_q != 0 && outstanding_o < outstanding_max_q)
+        wake_ns_o = time_ns_t'(arrival_q16_q[63:16]);
       if (count_ns_q > now_i) wake_ns_o = earlier(wake_ns_o, count_ns_q);
       if (stop_ns_q > now_i) wake_ns_o = earlier(wake_ns_o, stop_ns_q);
       if (outstanding_o != 0) wake_ns_o = earlier(wake_ns_o, progress_ns_q + lost_ns_max);
@@ -206,7 +207,8 @@ module traffic_engine
   /// The other requests have room in theirs, and one is due.
   function automatic logic main_room(logic [31:0] outstanding);
     logic [31:0] own = outstanding - (hot_outstanding_q != 0 ? u_slots.hot_lines_q : '0);
-    return (requests_q == 0 || issued_q < requests_q) && due(now_i) && own + (32'd1 << lines_log2_q) <= outstanding_max_q;
+    return (requests_q == 0 || issued_q < requests_q) && due(now_i)
+        && own + (32'd1 << lines_log2_q) <= outstanding_max_q;
   endfunction
 
   /// Draw the next request; the two loops take turns.

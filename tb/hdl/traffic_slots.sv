@@ -55,8 +55,8 @@ module traffic_slots
     from_ns_q[slot] = from_ns;
   endtask
 
-  task automatic open_line(slot_index_t slot, slot_index_t first, hpa_line_t line, logic [3:0] module_id, logic write, logic hot,
-                           logic [63:0] low, logic [63:0] high);
+  task automatic open_line(slot_index_t slot, slot_index_t first, hpa_line_t line, logic [3:0] module_id, logic write,
+                           logic hot, logic [63:0] low, logic [63:0] high);
     busy_q[slot] = 1'b1;
     write_q[slot] = write;
     hot_q[slot] = hot;

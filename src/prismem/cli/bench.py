@@ -2,8 +2,8 @@
 
 Speeds are wall-clock numbers of this machine: never an input of a test. What each means:
 - cycles_per_s: clocked cycles of the RTL a second. `idle`: one host with one line in flight now and then; `loaded`:
-  every host keeps 256 lines in flight over all modules, made by the emulator; `engines`: every host keeps 1,024 lines in
-  flight, made and checked by the bench's own engines, random 64-byte reads, every link full.
+  every host keeps 256 lines in flight over all modules, made by the emulator; `engines`: every host keeps 1,024 random
+  reads in flight, made and checked by the bench's own engines: every link is full.
 - hook_hit_ns: what a hooked load that hits costs more than the same load without hooks.
 - accesses_per_s: checked 64-byte accesses that miss, half loads and half stores, one outstanding a host.
 """
