@@ -14,6 +14,7 @@ of 32 writes that alternates with reads. A bank that opens a row for each line i
 and refresh takes refresh_time / refresh_interval of the rest. Lines that share a row do better; the bus bounds all.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,15 @@ from prismem.models.profile import Profile
 from prismem.models.profile_tables import HBM_CACHE, SUB_CHANNELS, Ddr, Hbm
 
 WRITE_BATCH = 32  # mem_dram's WriteBatch
-BLOCKED_CAUSES = ("hbm", "ddr", "write room", "response room", "older write", "channel taken")  # mem_blocked_cycles
+BLOCKED_CAUSES = (
+    "hbm",
+    "ddr",
+    "write room",
+    "response room",
+    "older write",
+    "hbm",
+    "ddr",
+)  # mem_blocked_cycles, by index
 BLOCKED_SHARE = 0.3  # of all port cycles; below it the module keeps up with its ports, though not always at once
 
 
@@ -113,6 +122,9 @@ def limiting(counters: Mapping[str, Sequence[Sequence[int]]], module: int, port_
 
     `counters` are the hardware's: {name: [[a, b, value], ...]}.
     """
-    blocked = {BLOCKED_CAUSES[b]: value for a, b, value in counters["mem_blocked_cycles"] if a == module}
-    cause, cycles = max(blocked.items(), key=lambda item: item[1])
+    blocked: Counter[str] = Counter()
+    for of_module, index, value in counters["mem_blocked_cycles"]:
+        if of_module == module:
+            blocked[BLOCKED_CAUSES[index]] += value
+    [(cause, cycles)] = blocked.most_common(1)
     return cause if cycles > BLOCKED_SHARE * port_cycles else "link"

@@ -248,6 +248,7 @@ module pf_mem
     .needs_ddr_i  (needs_ddr),
     .hbm_channel_i(hbm_channel),
     .ddr_channel_i(ddr_channel),
+    .since_ns_i   (rx_since_ns_i),
     .grant_o      (grant)
   );
 

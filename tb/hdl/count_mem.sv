@@ -3,8 +3,8 @@
 //   mem_hits, mem_misses     0: reads, 1: writes
 //   mem_redirects            reads that DDR5 served because their HBM bank was refreshed or booked
 //   mem_blocked_cycles       port cycles in which a request could not start for lack of
-//                            0: HBM, 1: DDR5, 2: room for writes, 3: room for responses, 4: an older write to the line,
-//                            5: another port had the channel
+//                            0: HBM, 1: DDR5, 2: room for writes, 3: room for responses, 4: an older write to the line, or
+//                            because another port had the channel of 5: HBM, 6: DDR5
 //   mem_refused              poisoned writes that found the poison list full
 //   hbm_busy_ns, ddr_busy_ns 0: data bus time of all channels together, 1: of the busiest channel
 //   hbm_rows, ddr_rows       accesses that found 0: the row open, 1: the bank closed, 2: another row open, 3: a refresh
@@ -32,6 +32,7 @@ module count_mem
   input logic [Ports-1:0]   starts_i,
   input logic [Ports-1:0]   hit_i,
   input logic [Ports-1:0]   redirect_i,
+  input logic [Ports-1:0]   needs_ddr_i,
   input logic [Ports-1:0]   no_hbm_i,
   input logic [Ports-1:0]   no_ddr_i,
   input logic [Ports-1:0]   no_commit_i,
@@ -51,7 +52,7 @@ module count_mem
   longint hits_q[2];
   longint misses_q[2];
   longint redirects_q;
-  longint blocked_q[6];
+  longint blocked_q[7];
   longint hbm_rows_q[4];
   longint ddr_rows_q[4];
   longint hbm_lines_q[HbmChannels];
@@ -63,12 +64,15 @@ module count_mem
   endfunction
 
   function automatic void count_blocked(logic [Ports-1:0] waits);
+    logic [Ports-1:0] taken;
     blocked_q[0] += longint'($countones(waits & no_hbm_i));
     blocked_q[1] += longint'($countones(waits & no_ddr_i));
     blocked_q[2] += longint'($countones(waits & no_commit_i));
     blocked_q[3] += longint'($countones(waits & no_return_i));
     blocked_q[4] += longint'($countones(waits & hazard_i));
-    blocked_q[5] += longint'($countones(waits & ~(no_hbm_i | no_ddr_i | no_commit_i | no_return_i | hazard_i)));
+    taken = waits & ~(no_hbm_i | no_ddr_i | no_commit_i | no_return_i | hazard_i);
+    blocked_q[5] += longint'($countones(taken & ~needs_ddr_i));
+    blocked_q[6] += longint'($countones(taken & needs_ddr_i));
   endfunction
 
   // Line time on a channel of this rate: the sub-channels of DDR5 have half of the strapped rate each.
@@ -83,7 +87,7 @@ module count_mem
       emu_counter("mem_misses", 32'(id_i), i, misses_q[i]);
     end
     emu_counter("mem_redirects", 32'(id_i), 0, redirects_q);
-    for (int i = 0; i < 6; i++) emu_counter("mem_blocked_cycles", 32'(id_i), i, blocked_q[i]);
+    for (int i = 0; i < 7; i++) emu_counter("mem_blocked_cycles", 32'(id_i), i, blocked_q[i]);
     emu_counter("mem_refused", 32'(id_i), 0, longint'(refused_count_i));
     for (int i = 0; i < 4; i++) begin
       emu_counter("hbm_rows", 32'(id_i), i, hbm_rows_q[i]);
@@ -153,6 +157,7 @@ bind pf_mem count_mem #(
   .starts_i       (starts),
   .hit_i          (hit),
   .redirect_i     (redirect),
+  .needs_ddr_i    (needs_ddr),
   .no_hbm_i       (needs_hbm & ~hbm_room),
   .no_ddr_i       (needs_ddr & ~ddr_room),
   .no_commit_i    (is_write & ~commit_room),

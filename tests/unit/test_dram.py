@@ -58,7 +58,9 @@ def test_without_hbm_every_line_is_ddr5s() -> None:
     assert set(dram.module_bounds_gb_per_s(off, 1.0)) == {"ddr", "ddr banks"}
 
 
-@pytest.mark.parametrize(("blocked", "cause"), [((0, 800, 0, 0, 0, 90), "ddr"), ((0, 20, 0, 0, 0, 300), "link")])
+@pytest.mark.parametrize(
+    ("blocked", "cause"), [((0, 300, 0, 0, 0, 290, 500), "ddr"), ((0, 20, 0, 0, 0, 300, 300), "link")]
+)
 def test_counters_name_the_limit(blocked: tuple[int, ...], cause: str) -> None:
     counters = {"mem_blocked_cycles": [[0, b, value] for b, value in enumerate(blocked)] + [[1, 0, 9999]]}
     assert dram.limiting(counters, 0, 1600) == cause
