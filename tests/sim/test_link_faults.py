@@ -160,15 +160,18 @@ def test_every_error_of_a_path_is_noticed() -> None:
 
 @pytest.mark.parametrize("links", ["paths", "cxl"])
 def test_an_error_costs_a_round_trip_and_no_time_out(links: str) -> None:
-    """One request in flight on each path and rare errors: a Nak repairs them before the replay timer would."""
+    """One request in flight on each path and rare errors: a Nak repairs them long before the replay timer would."""
     metrics = good(links=links, ber_e12=10**6, outstanding=1, requests=1_000)
     profile = profiles.load("pfma")
-    idle_ns = latency.idle_ns(profile, "read")
-    wire_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
     if links == "cxl":
-        wire_ns = max(profile.cxl.request_time.canonical, profile.cxl.response_time.canonical)
-    timer_ns = (profile.cxl if links == "cxl" else profile.path).replay_time.canonical
-    assert idle_ns + 2 * wire_ns <= metrics["tail_ns"]["read"]["max"] < idle_ns + 2 * wire_ns + timer_ns
+        way_ns, back_ns = profile.cxl.request_time.canonical, profile.cxl.response_time.canonical
+        timer_ns = profile.cxl.replay_time.canonical
+    else:
+        way_ns = back_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
+        timer_ns = profile.path.replay_time.canonical
+    idle_ns = latency.idle_ns(profile, "read")
+    slowest_ns = metrics["tail_ns"]["read"]["max"]
+    assert idle_ns + max(way_ns, back_ns) <= slowest_ns < idle_ns + way_ns + back_ns + timer_ns // 2
 
 
 @pytest.mark.parametrize("dark", ["path", "request", "response", "cxl"])
