@@ -48,7 +48,7 @@ class LinkFaultsOptions(JobOptions):
     )
     dark_ns: int = Field(5_000, ge=0, le=1_000_000_000, description="when it goes dark")
     dark_for_ns: int = Field(1_000, ge=0, le=1_000_000_000, description="for how long; 0: for ever")
-    answer_ns_max: int = Field(60_000, ge=1, le=100_000_000, description="bound for answers of what has died")
+    answer_ns_max: int = Field(80_000, ge=1, le=100_000_000, description="bound for answers of what has died")
 
     @property
     def groups(self) -> dict[str, bool]:
