@@ -103,6 +103,7 @@ class Request:
             "policy": self.machine_policy,
             "coherent": self.coherent,
             "hpa_base": self.profile.hdm.base.canonical,
+            "completion_posted": self.port == "rtl" and self.profile.module.completion.canonical == 1,
         }
         return MachineConfig(**(fields | changes))
 

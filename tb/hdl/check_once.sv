@@ -14,6 +14,7 @@ module check_once
   input logic [3:0]       id_i,
   input logic [Ports-1:0] read_i,
   input req_hdr_t         read_hdr_i [Ports],
+  /// Writes that are complete at the media: one that is applied in parts counts once.
   input logic [Ports-1:0] write_i,
   input req_hdr_t         write_hdr_i[Ports]
 );
@@ -58,6 +59,6 @@ bind pf_mem check_once #(
   .id_i,
   .read_i     (media_rd_valid_o),
   .read_hdr_i (media_rd_hdr_o),
-  .write_i    (media_wr_valid_o),
+  .write_i    (commit),
   .write_hdr_i(media_wr_hdr_o)
 );

@@ -149,7 +149,7 @@ def _first_failure(report: Path) -> tuple[str | None, str]:
 
 def _gist(text: str) -> str:
     """The complaint of the hardware's checkers or of the job in what a failed test said; else its first words."""
-    for pattern in (r"%(?:Fatal|Error): ([^\n\\]+)", r"Failure\(message='([^'\n]+)"):
+    for pattern in (r"error: {5}([^\n]+)", r"%(?:Fatal|Error): ([^\n\\]+)", r"Failure\(message='([^'\n]+)"):
         if found := re.search(pattern, text):
             return found[1][:MESSAGE_MAX]
     return " ".join(text.split())[:MESSAGE_MAX]

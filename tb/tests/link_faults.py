@@ -22,6 +22,8 @@ from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, regis
 LINES_OF_A_PATH = 64  # at least, and whole granules
 FOR_EVER = 0
 GROUPS = ("req", "rsp", "cxl")
+GROUP_IDS = {1: "req", 2: "rsp", 3: "cxl"}  # of the injectors' counters
+COUNTERS = {"req": "path_req_", "rsp": "path_rsp_", "cxl": "cxl_"}  # prefixes of the links' counters
 LATENCIES = ("p50", "p99", "max")
 
 Links = Literal["all", "paths", "cxl", "requests", "responses"]
@@ -46,7 +48,7 @@ class LinkFaultsOptions(JobOptions):
     )
     dark_ns: int = Field(5_000, ge=0, le=1_000_000_000, description="when it goes dark")
     dark_for_ns: int = Field(1_000, ge=0, le=1_000_000_000, description="for how long; 0: for ever")
-    answer_ns_max: int = Field(60_000, ge=1, le=100_000_000, description="bound for answers of what has died")
+    answer_ns_max: int = Field(80_000, ge=1, le=100_000_000, description="bound for answers of what has died")
 
     @property
     def groups(self) -> dict[str, bool]:
@@ -222,18 +224,21 @@ def _by_path(owners: list[tuple[int, int]], traffic: list[dict[str, Any]]) -> li
     return list(paths.values())
 
 
-def _count(counters: Mapping[str, list[list[int]]]) -> dict[str, int]:
-    """Faults dealt, and what the links did about them, over all links."""
-
-    def total(*endings: str) -> int:
-        return sum(row[2] for name, rows in counters.items() if name.endswith(endings) for row in rows)
-
-    return {
-        "injected": total("fault_hits", "fault_drops", "fault_outages"),
-        "crc_errors": total("_crc_errors"),
-        "naks": total("_naks"),
-        "replays": total("_replays"),
-    }
+def _count(counters: Mapping[str, list[list[int]]]) -> dict[str, Any]:
+    """Faults dealt and what the links did about them: over all links, and by group of links."""
+    groups: dict[str, dict[str, int]] = {}
+    for group in GROUPS:
+        dealt = {
+            what: sum(row[2] for row in counters.get(f"fault_{what}", []) if GROUP_IDS[row[0]] == group)
+            for what in ("hits", "drops", "outages")
+        }
+        done = {
+            what: sum(row[2] for row in counters.get(COUNTERS[group] + what, []))
+            for what in ("crc_errors", "naks", "replays")
+        }
+        groups[group] = {"injected": sum(dealt.values())} | dealt | done
+    names = ("injected", "crc_errors", "naks", "replays")
+    return {name: sum(group[name] for group in groups.values()) for name in names} | {"groups": groups}
 
 
 def _check_refusals(options: LinkFaultsOptions, path: Mapping[str, Any]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from prismem.models import latency
+from prismem.models import profile as profiles
 from prismem.paths import BENCH_HDL, RTL
 from prismem.tb.runner.build import Build, build_hdl
 from prismem.tb.runner.execute import execute, simulate
@@ -106,10 +108,10 @@ def test_an_impossible_fault_is_refused_by_name(injector: Build, tmp_path: Path,
         inject(injector, tmp_path, **{name: value})
 
 
-def run(seed: int = 1, hosts: int = 2, modules: int = 2, **options: Any) -> Result:
+def run(sets: tuple[str, ...] = (), seed: int = 1, hosts: int = 2, modules: int = 2, **options: Any) -> Result:
     """Job link_faults."""
     text = {name: str(value) for name, value in options.items()}
-    return execute(make_spec("link_faults", seed=seed, hosts=hosts, modules=modules, options=text))
+    return execute(make_spec("link_faults", sets=sets, seed=seed, hosts=hosts, modules=modules, options=text))
 
 
 def good(**options: Any) -> dict[str, Any]:
@@ -122,11 +124,81 @@ def good(**options: Any) -> dict[str, Any]:
     return result.metrics
 
 
-def test_an_outage_of_a_microsecond_delays_and_loses_nothing() -> None:
-    """The path from host 0 to module 0 is dark for 1 us: its requests wait so long, no other path's do."""
-    metrics = good(ber_e12=0, dark="request", dark_for_ns=1_000)
+def test_without_errors_nothing_is_sent_again() -> None:
+    """No fault is asked for: no CRC error, no Nak, no replay, at full load in both directions."""
+    result = run(ber_e12=0, outstanding=64)
+    assert result.passed, result.text()
+    faults = result.metrics["faults"]
+    assert [faults[name] for name in ("injected", "crc_errors", "naks", "replays")] == [0] * 4
+
+
+def test_what_is_completed_is_at_the_media() -> None:
+    """A write is slow to become visible, 500 ns instead of 5: its completion waits for that."""
+    result = run(("hbm.commit_time=500 ns",), ber_e12=0)
+    assert result.passed, result.text()
+    assert result.metrics["tail_ns"]["write"]["p50"] >= latency.idle_ns(profiles.load("pfma"), "write") + 495
+
+
+@pytest.mark.parametrize("links", ["paths", "cxl"])
+def test_bit_errors_change_nothing(links: str) -> None:
+    """One error in 10^4 bits: frames are hit all the time, the links notice and repair all of it."""
+    metrics = good(links=links, ber_e12=10**8)
+    faults = metrics["faults"]
+    assert faults["crc_errors"] > 100 < faults["replays"]
+    assert faults["answered_with_poison"] == faults["answered_with_error"] == 0
+
+
+@pytest.mark.parametrize("links", ["paths", "cxl"])
+def test_lost_frames_change_nothing(links: str) -> None:
+    """One frame in fifty never arrives: requests, responses, Acks, Naks and credits among them."""
+    faults = good(links=links, ber_e12=0, drop_e6=20_000)["faults"]
+    assert faults["injected"] > 100 < faults["replays"]
+    assert faults["crc_errors"] == 0
+
+
+def test_every_error_of_a_path_is_noticed() -> None:
+    """The CRC covers all of a frame, and bursts are up to 32 bits long: as many CRC errors as frames that were hit."""
+    groups = good(links="paths", ber_e12=10**8)["faults"]["groups"]
+    for group in ("req", "rsp"):
+        assert groups[group]["crc_errors"] == pytest.approx(
+            groups[group]["hits"], abs=8
+        )  # some are under way at the end
+
+
+@pytest.mark.parametrize("links", ["paths", "cxl"])
+def test_an_error_costs_a_round_trip_and_no_time_out(links: str) -> None:
+    """One request in flight on each path and rare errors: a Nak repairs them long before the replay timer would."""
+    metrics = good(links=links, ber_e12=10**6, outstanding=1, requests=3_000)
+    profile = profiles.load("pfma")
+    if links == "cxl":
+        way_ns, back_ns = profile.cxl.request_time.canonical, profile.cxl.response_time.canonical
+        timer_ns = profile.cxl.replay_time.canonical
+    else:
+        way_ns = back_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
+        timer_ns = profile.path.replay_time.canonical
+    idle_ns = latency.idle_ns(profile, "read")
+    slowest_ns = metrics["tail_ns"]["read"]["max"]
+    assert idle_ns + max(way_ns, back_ns) <= slowest_ns < idle_ns + way_ns + back_ns + timer_ns // 2
+
+
+@pytest.mark.parametrize("dark", ["path", "request", "response", "cxl"])
+def test_an_outage_of_a_microsecond_delays_and_loses_nothing(dark: str) -> None:
+    """What is on its way waits for 1 us, nothing is refused."""
+    metrics = good(ber_e12=0, dark=dark, dark_for_ns=1_000)
     assert metrics["faults"]["answered_with_poison"] == metrics["faults"]["answered_with_error"] == 0
     assert metrics["tail_ns"]["read"]["max"] > 1_000 > metrics["tail_ns"]["read"]["p50"]
+
+
+@pytest.mark.parametrize("dark", ["cxl"])
+def test_what_is_dead_is_refused_and_nothing_else_notices(dark: str) -> None:
+    """Outstanding and new requests get poison or an error in time; the other paths keep their rate within 1 %."""
+    options: dict[str, Any] = {"ber_e12": 0, "gap_ns": 200}
+    before = {(path["host"], path["module"]): path["gb_s"] for path in run(**options).metrics["paths"]}
+    metrics = good(dark=dark, dark_for_ns=0, **options)
+    assert metrics["faults"]["answered_with_poison"] > 0 < metrics["faults"]["answered_with_error"]
+    for path in metrics["paths"]:
+        dead = path["poisoned"] + path["failed"] > 0
+        assert dead or path["gb_s"] == pytest.approx(before[path["host"], path["module"]], rel=0.01), path
 
 
 def test_a_run_that_deals_no_fault_fails() -> None:
@@ -135,3 +207,27 @@ def test_a_run_that_deals_no_fault_fails() -> None:
     assert not result.passed
     assert result.failure is not None
     assert "no fault was injected" in result.failure.message
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("links", ["requests", "responses", "cxl", "all"])
+@pytest.mark.parametrize("errors_e12", [10**9, 10**7, 10**6])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_bit_errors_at_every_rate(links: str, errors_e12: int, seed: int) -> None:
+    """1e-3, 1e-5 and 1e-6, any direction, with writes, reads and both."""
+    good(links=links, ber_e12=errors_e12, seed=seed, read_permille=500 * (seed % 3), requests=4_000)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize(("links", "span"), [("paths", 2200), ("cxl", 2048)])
+def test_every_position_of_a_frame(links: str, span: int) -> None:
+    """A directed flip of every bit of a frame or flit in turn, three times over."""
+    good(links=links, ber_e12=0, every=3, span=span, requests=15_000)
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize(("errors_e12", "requests"), [(1_000, 70_000), (10**8, 10_000), (10**7, 15_000)])
+def test_a_million_transactions_under_faults(errors_e12: int, requests: int) -> None:
+    """Four hosts, four modules: 1.5 million transactions in all, none wrong, lost or doubled."""
+    metrics = good(hosts=4, modules=4, ber_e12=errors_e12, drop_e6=100 * (errors_e12 > 1_000), requests=requests)
+    assert metrics["faults"]["transactions"] == 16 * requests

@@ -53,7 +53,7 @@ def litmus(emu: ctypes.CDLL) -> ctypes.CDLL:
         ({"step_limit": 0}, "step_limit: 0"),
         ({"port": 1, "outstanding_max": 5000}, "outstanding_max: 5000"),
         ({"port": 1, "hpa_base": 4096}, "hpa_base: 0x1000"),
-        ({"port": 1, "completion_posted": 1}, "completion_posted: 1"),
+        ({"completion_posted": 2}, "completion_posted: 2"),
     ],
 )
 def test_bad_configuration_is_named(emu: Any, changes: dict[str, int], message: str) -> None:

@@ -49,7 +49,7 @@ typedef struct emu_config {
   uint32_t coherent;          /**< 1: every thread runs on host 0, whichever host it names; one coherent cache */
   uint32_t clwb;              /**< enum emu_clwb */
   uint32_t dma_snoop;         /**< 1: DMA snoops the cache of the host that issues it (always so when coherent) */
-  uint32_t completion_posted; /**< functional port: 1 = a flush completes before the device has the line */
+  uint32_t completion_posted; /**< 1 = a flush completes before the device has the line (RTL: is told so) */
   uint32_t switch_every;      /**< mean hooked accesses between forced thread switches; 0: only at blocking points */
   uint32_t event_every;       /**< mean hooked accesses between spontaneous cache events; 0: none */
   uint32_t detect;            /**< 1: report stale reads and lost updates */

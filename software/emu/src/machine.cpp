@@ -48,7 +48,7 @@ int check_config(const emu_config *cfg) {
   if (!range("policy", cfg->policy, EMU_POLICY_RANDOM, EMU_POLICY_WARM)) return -EINVAL;
   if (!range("coherent", cfg->coherent, 0, 1) || !range("clwb", cfg->clwb, EMU_CLWB_MAY, EMU_CLWB_DROP)) return -EINVAL;
   if (!range("dma_snoop", cfg->dma_snoop, 0, 1) || !range("detect", cfg->detect, 0, 1)) return -EINVAL;
-  if (!range("completion_posted", cfg->completion_posted, 0, cfg->port == EMU_PORT_RTL ? 0 : 1)) return -EINVAL;
+  if (!range("completion_posted", cfg->completion_posted, 0, 1)) return -EINVAL;
   if (!range("faults_max", cfg->faults_max, 1, UINT32_MAX)) return -EINVAL;
   if (!range("step_limit", cfg->step_limit, 1, 1ull << 60)) return -EINVAL;
   if (cfg->port == EMU_PORT_RTL) {

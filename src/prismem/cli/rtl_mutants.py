@@ -19,7 +19,7 @@ def run(console: Console, names: tuple[str, ...]) -> bool:
 
     def tell(verdict: Verdict) -> None:
         how = f"killed by {verdict.killed_by}: {verdict.message}" if verdict.killed else "SURVIVED"
-        console.print(f"{verdict.name:28} {verdict.seconds:6.1f} s  {how[:160]}", highlight=False, soft_wrap=True)
+        console.out(f"{verdict.name:28} {verdict.seconds:6.1f} s  {how[:160]}", highlight=False)
 
     verdicts = judge_all(chosen, tell)
     killed = sum(verdict.killed for verdict in verdicts)
