@@ -84,16 +84,17 @@ class Access:
     data: int
     enables: int = ALL_ENABLES
     poison: bool = False
+    whole: bool = True
+    """A whole write sets the poison mark of its line; a partial one, even of all bytes, only adds to it."""
 
     def apply(self, state: LineState) -> LineState | None:
         """State after the access, or None when it cannot happen in this one."""
         if self.kind == "read":
             right = self.poison == state.poison and (state.poison or self.data == state.data)
             return state if right else None
-        if self.enables == ALL_ENABLES:
-            return LineState(self.data, self.poison)
         mask = byte_mask(self.enables)
-        return LineState((state.data & ~mask) | (self.data & mask), state.poison or self.poison)
+        poison = self.poison or (state.poison and not self.whole)
+        return LineState((state.data & ~mask) | (self.data & mask), poison)
 
 
 def possible_states(initial: frozenset[LineState], accesses: Sequence[Access]) -> frozenset[LineState]:

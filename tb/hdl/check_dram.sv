@@ -100,6 +100,16 @@ module check_dram
     column_q[b] = column_ns_i[p];
   endfunction
 
+  /// After a reset the banks are as new.
+  function automatic void forget();
+    for (int unsigned b = 0; b < Channels * Banks; b++) begin
+      activate_q[b] = '0;
+      command_q[b] = '0;
+      column_q[b] = '0;
+      closable_q[b] = '0;
+    end
+  endfunction
+
   // A line counts in the window in which it ends. Some more than the rate allows may have begun before: lines share the bus.
   function automatic void check_bus(int unsigned p, bit injecting);
     time_ns_t window = last_ns_i[p] >> WindowLog2;
@@ -117,7 +127,9 @@ module check_dram
   endfunction
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && fire_i != '0) begin
+    if (!rst_ni) begin
+      forget();
+    end else if (fire_i != '0) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (fire_i[p]) begin
           check(p, inject != "" && now_i >= inject_ns);

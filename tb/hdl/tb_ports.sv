@@ -14,12 +14,12 @@ module tb_ports
   parameter int unsigned NicTags = 2048,
   parameter int unsigned PathQueueDepth = 2048,
   parameter int unsigned HbmChannels = 64,
-  parameter int unsigned HbmBanks = 16,
+  parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
   parameter int unsigned HbmWays = 8,
   parameter int unsigned HbmSectorLines = 32,
   parameter int unsigned DdrChannels = 8,
-  parameter int unsigned DdrBanks = 32
+  parameter int unsigned DdrBanks = 64
 ) (
   input  logic                            clk_i,
   input  logic                            rst_ni,
@@ -27,7 +27,9 @@ module tb_ports
   /// {hit, access starts}.
   output logic [Hosts*8-1:0]              fire_o,
   output logic [Hosts*Modules*4-1:0]      path_fire_o,
-  output logic [Modules*Hosts*2-1:0]      media_o
+  output logic [Modules*Hosts*2-1:0]      media_o,
+  /// Frames and flits that the injector has hit or lost so far.
+  output logic [31:0]                     faults_o
 );
 
   pf_straps_t straps;
@@ -42,12 +44,18 @@ module tb_ports
   logic [Hosts*Modules-1:0] path_down;
   // Faults for the negative twins: lightpaths that cannot be switched off, or that have no light at all.
   bit stays_bright, stays_dark;
+
+  // Fault hooks; `path_fault`: what the injector says of the requests' paths.
+  link_fault_t path_fault[Hosts][Modules];
   link_fault_t req_fault[Hosts][Modules];
   link_fault_t rsp_fault[Modules][Hosts];
-  logic [Hosts-1:0][Modules-1:0] unused_req_start;
-  logic [15:0] unused_req_start_bits[Hosts][Modules];
-  logic [Modules-1:0][Hosts-1:0] unused_rsp_start;
-  logic [15:0] unused_rsp_start_bits[Modules][Hosts];
+  link_fault_t cxl_fault[Hosts][2];
+  logic [Hosts-1:0][1:0] cxl_start;
+  logic [Hosts-1:0][Modules-1:0] req_start;
+  logic [Modules-1:0][Hosts-1:0] rsp_start;
+  logic [15:0] req_start_bits[Hosts][Modules];
+  logic [15:0] rsp_start_bits[Modules][Hosts];
+  cxl_status_t unused_cxl_status[Hosts];
 
   logic [Hosts-1:0][Lanes-1:0] req_valid, req_ready, rwd_valid, rwd_ready, ndr_valid, ndr_ready, drs_valid, drs_ready;
   m2s_req_t req[Hosts][Lanes];
@@ -81,6 +89,24 @@ module tb_ports
     .now_i        (now),
     .outstanding_i(outstanding),
     .progress_ns_i(progress_ns)
+  );
+
+  tb_link_faults #(
+    .Hosts  (Hosts),
+    .Modules(Modules)
+  ) u_link_faults (
+    .clk_i,
+    .rst_ni,
+    .now_i           (now),
+    .req_start_i     (req_start),
+    .req_start_bits_i(req_start_bits),
+    .req_fault_o     (path_fault),
+    .rsp_start_i     (rsp_start),
+    .rsp_start_bits_i(rsp_start_bits),
+    .rsp_fault_o     (rsp_fault),
+    .cxl_start_i     (cxl_start),
+    .cxl_bits_i      (16'(8 * cxl_flit_pkg::FlitBytes)),
+    .cxl_fault_o     (cxl_fault)
   );
 
   always_ff @(posedge clk_i) now <= now + 1;
@@ -137,15 +163,6 @@ module tb_ports
     end
   end
 
-  link_fault_t no_fault[Hosts][2];
-  logic [Hosts-1:0][1:0] unused_cxl_start;
-  cxl_status_t unused_cxl_status[Hosts];
-
-  for (genvar h = 0; h < Hosts; h++) begin : gen_no_fault
-    assign no_fault[h][0] = '0;
-    assign no_fault[h][1] = '0;
-  end
-
   pf_appliance_top #(
     .Hosts         (Hosts),
     .Modules       (Modules),
@@ -164,16 +181,16 @@ module tb_ports
     .now_i           (now),
     .straps_i        (straps),
     .decoders_i      (host_decoders),
-    .cxl_fault_i     (no_fault),
-    .cxl_start_o     (unused_cxl_start),
+    .cxl_fault_i     (cxl_fault),
+    .cxl_start_o     (cxl_start),
     .viral_i         ('0),
     .cxl_status_o    (unused_cxl_status),
     .req_fault_i     (req_fault),
     .rsp_fault_i     (rsp_fault),
-    .req_start_o     (unused_req_start),
-    .req_start_bits_o(unused_req_start_bits),
-    .rsp_start_o     (unused_rsp_start),
-    .rsp_start_bits_o(unused_rsp_start_bits),
+    .req_start_o     (req_start),
+    .req_start_bits_o(req_start_bits),
+    .rsp_start_o     (rsp_start),
+    .rsp_start_bits_o(rsp_start_bits),
     .req_valid_i     (req_valid),
     .req_ready_o     (req_ready),
     .req_i           (req),
@@ -202,10 +219,21 @@ module tb_ports
   always_comb begin
     for (int unsigned h = 0; h < Hosts; h++) begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        rsp_fault[m][h] = '0;
-        req_fault[h][m] = '{down: !stays_bright && (stays_dark || path_down[h*Modules+m]), default: '0};
+        req_fault[h][m] = path_fault[h][m];
+        if (stays_dark || (path_down[h*Modules+m] && !stays_bright)) req_fault[h][m].down = 1'b1;
       end
     end
+  end
+
+  always_ff @(posedge clk_i) begin
+    automatic logic [31:0] count = '0;
+    for (int unsigned l = 0; l < Hosts * Modules; l++) begin
+      count += 32'(u_link_faults.u_req.hits_q[l]) + 32'(u_link_faults.u_req.drops_q[l]);
+      count += 32'(u_link_faults.u_rsp.hits_q[l]) + 32'(u_link_faults.u_rsp.drops_q[l]);
+    end
+    for (int unsigned l = 0; l < 2 * Hosts; l++)
+      count += 32'(u_link_faults.u_cxl.hits_q[l]) + 32'(u_link_faults.u_cxl.drops_q[l]);
+    faults_o <= count;
   end
 
   line_store #(

@@ -7,13 +7,12 @@ from prismem.tb.coverage.functional import FunctionalCoverage
 from prismem.tb.uvm.bus import Bus
 from prismem.tb.uvm.config import BUS, BackPressure
 from prismem.tb.uvm.lightpath.crossing import Crossing
-from prismem.tb.uvm.messages import Opcode, Request, Reset, Response
+from prismem.tb.uvm.messages import TAGS, Opcode, Request, Reset, Response
 from prismem.tb.uvm.scoreboard import MemoryScoreboard
 from prismem.tb.uvm.sequences import shape_of
 
 LOADS = ("light", "optimal", "moderate", "severe")
 ACCESSES = ("read", "write", "partial")  # req_op_e
-TAG_MAX = 0xFFFF
 
 
 class Coverage(uvm_subscriber):
@@ -63,7 +62,7 @@ class Coverage(uvm_subscriber):
         others = any(host != request.host for host in sharers)
         self._race[key] = "other_host" if others else "same_host" if sharers else "none"
         sharers.append(request.host)
-        tag = {0: "zero", TAG_MAX: "max"}.get(request.tag, "other")
+        tag = {0: "zero", TAGS - 1: "max"}.get(request.tag, "other")
         self.model.sample(opcode=request.opcode.name, req_lane=str(request.lane), tag=tag)
 
     def _response(self, response: Response) -> None:

@@ -42,13 +42,19 @@ class UvmOutcome:
 
 
 def build(
-    hosts: int = 2, modules: int = 2, profile: str = "pfma", *, coverage: bool = False, waves: bool = False
+    hosts: int = 2,
+    modules: int = 2,
+    profile: str = "pfma",
+    *,
+    sizes: Mapping[str, int] = SIZES,
+    coverage: bool = False,
+    waves: bool = False,
 ) -> Build:
-    """The bench, from the cache if it is there."""
+    """The bench, from the cache if it is there; `sizes` are parameters other than the profile's."""
     build_software()
     # Parameters of the other fabrics are none of this bench's.
     own = re.findall(r"parameter int unsigned (\w+)", (BENCH_HDL / f"{TOP}.sv").read_text(encoding="utf-8"))
-    parameters = profiles.load(profile).parameters(hosts, modules) | SIZES
+    parameters = profiles.load(profile).parameters(hosts, modules) | dict(sizes)
     parameters = {name: value for name, value in parameters.items() if name in own}
     return build_bench(parameters, top=TOP, ports=PORTS, coverage=coverage, waves=waves)
 

@@ -26,6 +26,7 @@ S2M_DRS: Layout = (
 REQ_HDR: Layout = (("op", 2), ("poison", 1), ("tag", 16), ("line", 35))
 RSP_HDR: Layout = (("load", 2), ("status", 2), ("tag", 16))
 
+TAGS = 4096  # host tags are below this (rtl/cxl/cxl_channel.sv, HostTags)
 META_NONE = 3
 MEM_DATA_NXM = 1
 DATA_BITS = 512

@@ -46,6 +46,8 @@ class MemoryScoreboard(uvm_subscriber):
         self.answered: Counter[str] = Counter()
         self.dead: set[tuple[int, int]] = set()
         """(host, module) whose requests may end with poison or an error, because their path is dead."""
+        self.refused = 0
+        """Poisoned writes that the device refused."""
         self.memory = LineMemory()
         self.written: set[int] = set()
         """Lines of the host's address space that were written."""
@@ -117,11 +119,22 @@ class MemoryScoreboard(uvm_subscriber):
     def _complete(self, request: Request, response: Response) -> None:
         """A transaction with the memory has ended: into the history of its line."""
         failed = response.nxm or response.error
+        if response.error and request.poison:
+            self._refuse(request, response.time_ns)
+            return
         dead = (request.host, self.module(request.line)) in self.dead
         if failed and not dead:
             self._report(response.time_ns, request, "answered with an error")
         unknown = dead and (failed or response.poison)
         self._close(request, response.time_ns, response, None if unknown else response.time_ns)
+
+    def _refuse(self, request: Request, now: int) -> None:
+        """The module has no place for another poison mark: the write has no effect."""
+        self.refused += 1
+        history = self._lines[request.line]
+        history.open -= 1
+        if history.open == 0:
+            self._settle(request.line, history, now)
 
     def _close(self, request: Request, now: int, response: Response | None, done: int | None) -> None:
         history = self._lines[request.line]
@@ -133,7 +146,8 @@ class MemoryScoreboard(uvm_subscriber):
             if response is not None and done is not None:
                 history.accesses.append(Access("read", stream, issued, done, response.data, poison=response.poison))
         else:
-            access = Access("write", stream, issued, done, request.data, request.enables, request.poison)
+            whole = request.opcode is Opcode.MEM_WR
+            access = Access("write", stream, issued, done, request.data, request.enables, request.poison, whole)
             history.accesses.append(access)
             self.written.add(request.line)
         history.places.append(f"{request.place} {request.time_ns}..{now} ns")

@@ -24,7 +24,7 @@ def _out(message: Any, direction: str) -> bool:
 
 TWINS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], list[Any]]]] = {
     "wrong_bit": (_read_data, lambda m: [replace(m, data=m.data ^ 1 << 77)]),
-    "wrong_tag": (_read_data, lambda m: [replace(m, tag=m.tag ^ 0x8000)]),
+    "wrong_tag": (_read_data, lambda m: [replace(m, tag=m.tag ^ 0x800)]),
     "wrong_ld": (_read_data, lambda m: [replace(m, ld_id=m.ld_id ^ 1)]),
     "lost_cmp": (lambda m: isinstance(m, Response) and not m.with_data, lambda m: []),
     "doubled_cmp": (lambda m: isinstance(m, Response) and not m.with_data, lambda m: [m, m]),
@@ -39,7 +39,7 @@ TWINS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], list[Any]]]] = {
     "poison_at_random": (lambda m: _read_data(m) and not m.poison, lambda m: [replace(m, poison=True)]),
     "ghost_request": (
         lambda m: isinstance(m, Request) and m.opcode is Opcode.MEM_WR,
-        lambda m: [m, replace(m, tag=m.tag ^ 0x8000)],
+        lambda m: [m, replace(m, tag=m.tag ^ 0x800)],
     ),
     "reset_unseen": (lambda m: isinstance(m, Reset), lambda m: []),
     "path_lost": (lambda m: _out(m, "req"), lambda m: []),

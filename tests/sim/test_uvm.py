@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from prismem.tb.uvm import launch
+from prismem.tb.uvm.speed import run_bfm
 from prismem.tb.uvm.tests import TESTS
 from prismem.tb.uvm.twins import TWINS
 
@@ -42,6 +43,10 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     ("not_ready", {"plusargs": {"inject": "bright"}}, "an answer came over a lightpath without light"),
     ("not_ready", {"plusargs": {"inject": "dark", "live_ns_max": 5000}}, "no progress for more than 5000 ns"),
     ("not_ready", {"twin": "path_lost"}, LOST_ON_PATH),
+    ("cxl_flip", {"twin": "wrong_bit"}, NO_ORDER),
+    ("cxl_drop", {"plusargs": {"fault_cxl_drop_e6": 0}}, "cxl_drop: only 0 faults happened"),
+    ("path_flip", {"twin": "path_changed"}, LOST_ON_PATH),
+    ("path_drop", {"twin": "path_doubled"}, r"lost, doubled, swapped or changed|came out that did not go in"),
 ]
 
 
@@ -80,3 +85,10 @@ def test_a_fault_is_found(test: str, fault: dict[str, Any], words: str) -> None:
 def test_every_test_and_every_corruption_has_a_negative_twin() -> None:
     assert {test for test, _, _ in FAULTS} == set(TESTS)
     assert {fault["twin"] for _, fault, _ in FAULTS if "twin" in fault} == set(TWINS)
+
+
+def test_bus_models_move_checked_lines() -> None:
+    """The plain host models of the speed comparison end, and look at the data that comes back."""
+    done = run_bfm(requests=300, read_permille=1000)
+    assert (done["problem"], done["lines"], done["wrong"]) == (None, 600, 0)
+    assert run_bfm(requests=300, read_permille=1000, flip_answer=100)["wrong"] == 2

@@ -84,6 +84,9 @@ def test_poison_is_part_of_what_a_read_returns() -> None:
     bad = Access("write", 0, 0, 10, 5, poison=True)
     assert possible_states(ZERO, [bad, Access("read", 1, 11, 20, 99, poison=True)]) == {LineState(5, True)}
     assert not possible_states(ZERO, [bad, read(11, 20, 5)])
+    again = Access("write", 0, 11, 20, 6, whole=False)
+    assert possible_states(ZERO, [bad, again]) == {LineState(6, True)}
+    assert possible_states(ZERO, [bad, write(11, 20, 6)]) == {LineState(6, False)}
 
 
 def test_a_history_that_is_too_wide_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,3 +90,8 @@ def test_lines_of_a_module_lie_on_it() -> None:
 
 def test_every_test_says_what_it_shows() -> None:
     assert all(test.__doc__ for test in TESTS.values())
+
+
+def test_host_tags_are_as_many_as_the_link_takes() -> None:
+    text = (RTL / "cxl" / "cxl_channel.sv").read_text()
+    assert re.findall(r"HostTags = (\d+)", text) == [str(messages.TAGS)]

@@ -5,6 +5,7 @@ Speeds are wall-clock numbers of this machine: never an input of a test. What ea
   every host keeps 256 lines in flight over all modules, made by the emulator; `engines`: every host keeps 1,024 random
   reads in flight, made and checked by the bench's own engines: every link is full.
 - hook_hit_ns: what a hooked load that hits costs more than the same load without hooks.
+- port_level: lines a second of port-level traffic from Python, beside the same traffic made in the bench.
 - accesses_per_s: checked 64-byte accesses that miss, half loads and half stores, one outstanding a host.
 """
 
@@ -23,6 +24,7 @@ from prismem.tb.runner.files import write_atomic
 from prismem.tb.runner.result import Result
 from prismem.tb.runner.spec import make_spec
 from prismem.tb.runner.toolchain import commit, tool_versions
+from prismem.tb.uvm.speed import compare
 
 RESULT = BUILD / "bench" / "result.json"
 SIZES = (2, 4)
@@ -36,6 +38,7 @@ GOALS = {
     "accesses_per_s.rtl_2hosts": "at least 5,000",
     "cycles_per_s.4x4_engines": "at least 150,000",
     "cycles_per_s.16x16_engines": "at least 10,000",
+    "port_level.ratio": "at least 20",
 }
 
 
@@ -88,6 +91,7 @@ def measure() -> dict[str, Any]:
     rtl, rtl_equal = _rtl_accesses()
     return {
         "cycles_per_s": _cycles_per_s(),
+        "port_level": compare(),
         "hook_hit_ns": emulator["hook_hit_ns"],
         "accesses_per_s": emulator["accesses_per_s"] | rtl,
         "digests_equal": bool(emulator["digests_equal"]) and rtl_equal,

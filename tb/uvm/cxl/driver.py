@@ -10,9 +10,8 @@ from pyuvm import ConfigDB, uvm_driver
 from prismem.tb.uvm.bus import LANES, Bus
 from prismem.tb.uvm.config import BUS, PORT, PortConfig
 from prismem.tb.uvm.cxl.item import CxlItem
-from prismem.tb.uvm.messages import Request
+from prismem.tb.uvm.messages import TAGS, Request
 
-TAGS = 1 << 16
 PERMILLE = 1000
 BOTH_LANES = (1 << LANES) - 1
 

@@ -1,7 +1,14 @@
 """Tests of the environment, by name; `prismem uvm NAME` runs one."""
 
 from prismem.tb.uvm.tests.base import BaseTest
-from prismem.tb.uvm.tests.faults import NotReadyTest, ResetTest
+from prismem.tb.uvm.tests.faults import (
+    CxlDropTest,
+    CxlFlipTest,
+    NotReadyTest,
+    PathDropTest,
+    PathFlipTest,
+    ResetTest,
+)
 from prismem.tb.uvm.tests.traffic import (
     BackPressureTest,
     CornersTest,
@@ -22,4 +29,8 @@ TESTS: dict[str, type[BaseTest]] = {
     "load": LoadTest,
     "reset": ResetTest,
     "not_ready": NotReadyTest,
+    "cxl_flip": CxlFlipTest,
+    "cxl_drop": CxlDropTest,
+    "path_flip": PathFlipTest,
+    "path_drop": PathDropTest,
 }

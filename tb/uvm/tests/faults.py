@@ -1,4 +1,6 @@
-"""Tests in which something goes wrong: reset in mid-traffic, a module that cannot be reached for a while."""
+"""Tests in which something goes wrong: resets, link errors, dark lightpaths, poison."""
+
+from typing import ClassVar
 
 import cocotb
 
@@ -8,6 +10,7 @@ from prismem.tb.uvm.sequences import ItemSequence, Mix
 from prismem.tb.uvm.tests.traffic import RandomTest
 
 DARK_NS = 3000
+FAULTS_MIN = 20
 
 
 class ResetTest(RandomTest):
@@ -42,3 +45,50 @@ class NotReadyTest(RandomTest):
         self.bus.dut.path_down.value = 0
         await blocked.wait()
         await self.play(dict(self.sequences(200, Mix())))
+
+
+class LinkErrorTest(RandomTest):
+    """Traffic over links with errors: replays mend them, so nothing is wrong, lost or doubled."""
+
+    kind: ClassVar[str] = "none"
+    """Bin of the coverpoint `fault`."""
+
+    async def scenario(self) -> None:
+        """Random traffic of all hosts, and errors that did happen."""
+        self.env.coverage.fault = self.kind
+        await self.play(dict(self.sequences(600, Mix(gap=400))))
+        count = int(self.bus.dut.faults_o.value)
+        if count < FAULTS_MIN:
+            self.env.findings.add(
+                self.bus.cycle, self.kind, f"only {count} faults happened, at least {FAULTS_MIN} should"
+            )
+
+
+class CxlFlipTest(LinkErrorTest):
+    """Bits of flits are inverted, both directions: the CRC finds each, and the flit is sent again."""
+
+    kind: ClassVar[str] = "cxl_flip"
+    plusargs: ClassVar[dict[str, int]] = {"fault_cxl_every": 9, "fault_cxl_span": 2048}
+
+
+class CxlDropTest(LinkErrorTest):
+    """Flits are lost, both directions."""
+
+    kind: ClassVar[str] = "cxl_drop"
+    plusargs: ClassVar[dict[str, int]] = {"fault_cxl_drop_e6": 60_000}
+
+
+class PathFlipTest(LinkErrorTest):
+    """Bits of frames on the lightpaths are inverted, both directions."""
+
+    kind: ClassVar[str] = "path_flip"
+    plusargs: ClassVar[dict[str, int]] = {
+        "fault_req_every": 7, "fault_req_span": 96, "fault_rsp_every": 7, "fault_rsp_span": 600,
+    }  # fmt: skip
+
+
+class PathDropTest(LinkErrorTest):
+    """Frames on the lightpaths are lost, both directions."""
+
+    kind: ClassVar[str] = "path_drop"
+    plusargs: ClassVar[dict[str, int]] = {"fault_req_drop_e6": 60_000, "fault_rsp_drop_e6": 60_000}

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from prismem.models.memory import ALL_ENABLES
 from prismem.tb.uvm.cxl.item import CxlItem
-from prismem.tb.uvm.messages import Opcode
+from prismem.tb.uvm.messages import TAGS, Opcode
 from prismem.tb.uvm.sequences import SHAPES, ItemSequence, Mix, RandomSequence, enables_of
 from prismem.tb.uvm.tests.base import BaseTest
 
@@ -103,7 +103,7 @@ class CornersTest(BaseTest):
             partial = [CxlItem(Opcode.MEM_WR_PTL, line, data=ALL_ENABLES << 448, enables=1 | 1 << 63) for line in edges]
             await self.send(host, partial)
             await self.send(host, [CxlItem(Opcode.MEM_RD, line) for line in edges])
-            for tag in (0, 0xFFFF):
+            for tag in (0, TAGS - 1):
                 await self.send(host, [CxlItem(Opcode.MEM_WR, edges[0], data=tag + 1, tag=tag)])
                 await self.send(host, [CxlItem(Opcode.MEM_RD, edges[0], tag=tag)])
 
