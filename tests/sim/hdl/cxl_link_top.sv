@@ -317,6 +317,7 @@ module cxl_link_top
       automatic bit ended = issued == 64'(ops) && free_tag.size() == int'(Tags) && now >= linger_ns;
       receive();
       complete();
+      if (start != 0) digest = mix(digest ^ (now << 16) ^ 64'(start) << 14);
       echo();
       if (issuing && gap_permille != 0 && random(1000) < gap_permille) gap_until_ns <= now + 100;
       while (drawn < 64'(ops) && wanted[0] < 8 && wanted[1] < 8) begin
