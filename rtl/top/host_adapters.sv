@@ -52,6 +52,9 @@ module host_adapters
   output logic [Hosts-1:0][Modules-1:0] rx_ready_o,
   input  rsp_hdr_t                      rx_hdr_i  [Hosts][Modules],
   input  data_t                         rx_data_i [Hosts][Modules],
+  /// Paths to modules whose link has failed; paths that their adapter has given up, for good.
+  input  logic [Hosts-1:0][Modules-1:0] link_dead_i,
+  output logic [Hosts-1:0][Modules-1:0] path_dead_o,
   // Status, by host
   output logic [31:0]                   nxm_count_o[Hosts],
   output logic [$clog2(NicTags):0]      tags_used_o[Hosts],
@@ -127,7 +130,7 @@ module host_adapters
       .rst_ni,
       .now_i,
       .id_i         (4'(h)),
-      .decode_ns_i  (nic_straps_i.decode_ns),
+      .straps_i     (nic_straps_i),
       .decoders_i   (decoders_i[h]),
       .req_valid_i  (nic_req_valid),
       .req_ready_o  (nic_req_ready),
@@ -153,6 +156,8 @@ module host_adapters
       .rx_ready_o   (rx_ready_o[h]),
       .rx_hdr_i     (rx_hdr_i[h]),
       .rx_data_i    (rx_data_i[h]),
+      .link_dead_i  (link_dead_i[h]),
+      .dead_o       (path_dead_o[h]),
       .nxm_count_o  (nxm_count_o[h]),
       .tags_used_o  (tags_used_o[h]),
       .wake_ns_o    (nic_wake_ns[h])

@@ -88,7 +88,7 @@ module pf_appliance_top
   rsp_hdr_t rsp_tx_hdr[Modules][Hosts];
   data_t    rsp_tx_data[Modules][Hosts];
 
-  logic [Hosts-1:0][Modules-1:0] unused_path_dead;
+  logic [Hosts-1:0][Modules-1:0] link_dead, path_dead;
 
   host_adapters #(
     .Hosts         (Hosts),
@@ -130,6 +130,8 @@ module pf_appliance_top
     .rx_ready_o   (rsp_rx_ready),
     .rx_hdr_i     (rsp_rx_hdr),
     .rx_data_i    (rsp_rx_data),
+    .link_dead_i  (link_dead),
+    .path_dead_o  (path_dead),
     .nxm_count_o,
     .tags_used_o,
     .wake_ns_o    (host_wake_ns)
@@ -169,8 +171,8 @@ module pf_appliance_top
     .req_start_bits_o,
     .rsp_start_o,
     .rsp_start_bits_o,
-    .kill_i           ('0),
-    .dead_o           (unused_path_dead),
+    .kill_i           (path_dead),
+    .dead_o           (link_dead),
     .wake_ns_o        (path_wake_ns)
   );
 

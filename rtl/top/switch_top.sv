@@ -92,6 +92,8 @@ module switch_top
     for (int unsigned k = 0; k < Hops; k++) back_straps.hop_ns[k] = straps_i.sw.hop_ns[Hops-1-k];
   end
 
+  logic [Hosts-1:0][Devices-1:0] unused_path_dead;
+
   host_adapters #(
     .Hosts         (Hosts),
     .Modules       (Devices),
@@ -132,6 +134,8 @@ module switch_top
     .rx_ready_o   (rsp_rx_ready),
     .rx_hdr_i     (rsp_rx_hdr),
     .rx_data_i    (rsp_rx_data),
+    .link_dead_i  ('0),
+    .path_dead_o  (unused_path_dead),
     .nxm_count_o,
     .tags_used_o,
     .wake_ns_o    (host_wake_ns)

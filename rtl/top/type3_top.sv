@@ -91,6 +91,8 @@ module type3_top
   rsp_hdr_t rsp_tx_hdr     [Modules][Heads];
   data_t    rsp_tx_data    [Modules][Heads];
 
+  logic [Heads-1:0][Modules-1:0] unused_path_dead;
+
   host_adapters #(
     .Hosts         (Heads),
     .Modules       (Modules),
@@ -131,6 +133,8 @@ module type3_top
     .rx_ready_o   (rsp_rx_ready),
     .rx_hdr_i     (rsp_rx_hdr),
     .rx_data_i    (rsp_rx_data),
+    .link_dead_i  ('0),
+    .path_dead_o  (unused_path_dead),
     .nxm_count_o,
     .tags_used_o,
     .wake_ns_o    (host_wake_ns)

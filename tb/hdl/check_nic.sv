@@ -3,6 +3,8 @@
 
 module check_nic
   import pf_pkg::*;
+  import cxl_pkg::*;
+  import pf_nic_pkg::*;
 #(
   parameter int unsigned Modules = 4,
   parameter int unsigned Tags = 2048
@@ -11,18 +13,18 @@ module check_nic
   input logic                  rst_ni,
   input time_ns_t              now_i,
   input logic [3:0]            id_i,
-  /// By request channel: accepted, with a tag of the NIC.
-  input logic [1:0]            fire_i,
-  input logic [1:0]            push_i,
-  input logic [15:0]           rwd_tag_i,
-  input logic [15:0]           req_tag_i,
-  input nic_tag_t              tag_i        [2],
-  /// By response channel: of a transaction with a tag, or given by the NIC itself.
-  input logic [1:0]            give_i,
-  input nic_tag_t              look_i       [2],
-  input logic [19:0]           info_i       [2],
-  input logic [1:0]            local_i,
-  input logic [21:0]           local_entry_i[2],
+  /// By slot: accepted, with a tag of the NIC.
+  input logic [Slots-1:0]      fire_i,
+  input logic [Slots-1:0]      push_i,
+  input tag_info_t             info_i       [Slots],
+  input nic_tag_t              tag_i        [Slots],
+  /// By response lane: of a transaction with a tag; by CXL channel: what the host gets.
+  input logic [Slots-1:0]      give_i,
+  input nic_tag_t              give_tag_i   [Slots],
+  input logic [Lanes-1:0]      drs_fire_i,
+  input s2m_drs_t              drs_i        [Lanes],
+  input logic [Lanes-1:0]      ndr_fire_i,
+  input s2m_ndr_t              ndr_i        [Lanes],
   input logic [$clog2(Tags):0] used_i,
   input logic [$clog2(Tags):0] waiting_i    [Modules]
 );
@@ -41,11 +43,13 @@ module check_nic
 
   function automatic void host_takes(logic [15:0] t);
     if (host_tag_q[t]) $fatal(1, "%m: t=%0d ns: host %0d: tag %0d is in flight already", now_i, id_i, t);
+    host_tag_q[t] = 1'b1;
   endfunction
 
   function automatic void host_gets(logic [15:0] t);
     if (!host_tag_q[t])
       $fatal(1, "%m: t=%0d ns: host %0d: response for tag %0d, which is not in flight", now_i, id_i, t);
+    host_tag_q[t] = 1'b0;
   endfunction
 
   function automatic void nic_takes(nic_tag_t t);
@@ -62,37 +66,32 @@ module check_nic
     if (!rst_ni) begin
       clean_q <= 1'b1;
       if (!clean_q) begin
-        for (int unsigned t = 0; t < 65536; t++) host_tag_q[t] <= 1'b0;
-        for (int unsigned t = 0; t < Tags; t++) busy_q[t] <= 1'b0;
+        for (int unsigned i = 0; i < 65536; i++) host_tag_q[i] = 1'b0;
+        for (int unsigned i = 0; i < Tags; i++) busy_q[i] = 1'b0;
       end
     end else begin
       clean_q <= 1'b0;
-      if (|fire_i) begin
-        accepted_q <= accepted_q + 2;
-        for (int unsigned i = 0; i < 2; i++) begin
-          automatic logic [15:0] host_tag = i == 0 ? rwd_tag_i : req_tag_i;
-          if (fire_i[i]) begin
-            host_takes(host_tag);
-            host_tag_q[host_tag] <= 1'b1;
-          end
-          if (push_i[i]) begin
-            nic_takes(tag_i[i]);
-            busy_q[tag_i[i][TagBits-1:0]] <= 1'b1;
-            since_ns_q[tag_i[i][TagBits-1:0]] <= now_i;
-            check_pkg::accepted[32'(id_i)*check_pkg::TagsMax+32'(tag_i[i])] <= accepted_q + i;
-          end
+      // Answers first: a host tag and a NIC tag may be used again in the cycle after.
+      for (int unsigned i = 0; i < Slots; i++) begin
+        if (give_i[i]) begin
+          nic_gives(give_tag_i[i]);
+          busy_q[give_tag_i[i][TagBits-1:0]] = 1'b0;
         end
       end
-      for (int unsigned i = 0; i < 2; i++) begin
-        if (give_i[i]) begin
-          nic_gives(look_i[i]);
-          busy_q[look_i[i][TagBits-1:0]] <= 1'b0;
-          host_gets(info_i[i][15:0]);
-          host_tag_q[info_i[i][15:0]] <= 1'b0;
-        end
-        if (local_i[i]) begin
-          host_gets(local_entry_i[i][15:0]);
-          host_tag_q[local_entry_i[i][15:0]] <= 1'b0;
+      for (int unsigned n = 0; n < Lanes; n++) begin
+        if (drs_fire_i[n]) host_gets(drs_i[n].tag);
+        if (ndr_fire_i[n]) host_gets(ndr_i[n].tag);
+      end
+      if (|fire_i) begin
+        accepted_q <= accepted_q + Slots;
+        for (int unsigned i = 0; i < Slots; i++) begin
+          if (fire_i[i]) host_takes(info_i[i].host_tag);
+          if (push_i[i]) begin
+            nic_takes(tag_i[i]);
+            busy_q[tag_i[i][TagBits-1:0]] = 1'b1;
+            since_ns_q[tag_i[i][TagBits-1:0]] = now_i;
+            check_pkg::accepted[32'(id_i)*check_pkg::TagsMax+32'(tag_i[i])] <= accepted_q + i;
+          end
         end
       end
       // One tag a cycle is looked at.
@@ -133,16 +132,16 @@ bind pf_nic check_nic #(
   .rst_ni,
   .now_i,
   .id_i,
-  .fire_i       (fire),
-  .push_i       (push),
-  .rwd_tag_i    (rwd_i[0].tag),
-  .req_tag_i    (req_i[0].tag),
-  .tag_i        (tag),
-  .give_i       (give),
-  .look_i       (look),
-  .info_i       (look_info),
-  .local_i      (local_ready),
-  .local_entry_i(local_out),
-  .used_i       (tags_used_o),
-  .waiting_i    (u_queues.count_q)
+  .fire_i    (fire),
+  .push_i    (push),
+  .info_i    (info),
+  .tag_i     (tag),
+  .give_i    (give),
+  .give_tag_i(give_tag),
+  .drs_fire_i(drs_valid_o & drs_ready_i),
+  .drs_i     (drs_o),
+  .ndr_fire_i(ndr_valid_o & ndr_ready_i),
+  .ndr_i     (ndr_o),
+  .used_i    (tags_used_o),
+  .waiting_i (queue_count)
 );
