@@ -125,7 +125,8 @@ def test_mixes_are_bound_by_the_link(drive: Drive, read_permille: int) -> None:
     bound = latency.path_bound_gb_per_s(profile.load("pfma"), read_permille / 1000)
     assert 0.97 * bound <= sum(rates) / PORTS <= bound * 1.01
     assert min(rates) >= 0.97 * sum(rates) / PORTS
-    assert run.limit() == "link"
+    # Writes alone, 16 x 25.0 GB/s, come within 3 % of what eight DDR5 channels move behind the write-through cache.
+    assert run.limit() == ("link" if read_permille else "ddr")
 
 
 def test_ddr5_limits_what_misses(drive: Drive) -> None:

@@ -43,6 +43,10 @@ module mem_bench_top
   hdm_decoder_t [Decoders-1:0] unused_decoders;
   tb_straps #(.Modules(1)) u_straps (.straps_o(straps), .decoders_o(unused_decoders), .module_lines_o(module_lines));
 
+  // Header and CRC of a frame; each of its four items takes a quarter of it.
+  longint unsigned frame_bytes;
+  assign frame_bytes = longint'(straps.path.head_b) + longint'(straps.path.crc_b);
+
   time_ns_t now_q, wake_ns;
   logic [Ports-1:0] rx_valid, rx_ready, tx_valid, tx_has_data, tx_ready, rd_valid, wr_valid;
   req_hdr_t rx_hdr[Ports];
@@ -141,13 +145,13 @@ module mem_bench_top
     bit poison = !reads && n >= warm && below(1000) < poison_permille;
     int unsigned tag = free_q[p*Tags+free_count_q[p]-1];
     int unsigned at = p * Queue + queue_wr_q[p] % Queue;
-    longint unsigned bytes = longint'(reads ? straps.path.rd_req_b : straps.path.wr_req_b);
+    longint unsigned bytes = 4 * longint'(straps.path.address_b) + (reads ? 0 : 256) + frame_bytes;
     longint unsigned start_at = tx_at_q[p] > now_q * 4096 ? tx_at_q[p] : now_q * 4096;
     logic [63:0] value = value_q[16'(line)];
     bit bad = bad_q[16'(line)];
     free_count_q[p] -= 1;
     if (burst > 1) entry_q[p*Tags].line = line + 1;
-    tx_at_q[p] = start_at + bytes * 65536 / longint'(straps.path.rate_b16);
+    tx_at_q[p] = start_at + bytes * 16384 / longint'(straps.path.rate_b16);
     queue_since_q[at] = (tx_at_q[p] + 4095) / 4096;
     queue_hdr_q[at] = '{op: reads ? ReqRead : part ? ReqWritePart : ReqWrite, poison: poison, tag: nic_tag_t'(tag), line: line};
     if (!reads) begin
@@ -167,9 +171,9 @@ module mem_bench_top
     int unsigned tag = 32'(tx_hdr[p].tag);
     entry_t e = entry_q[p*Tags+tag];
     longint unsigned took_ns = now_q - e.since_ns;
-    longint unsigned bytes = longint'(tx_has_data[p] ? straps.path.rd_rsp_b : straps.path.wr_rsp_b);
+    longint unsigned bytes = 4 * longint'(straps.path.tag_b) + (tx_has_data[p] ? 256 : 0) + frame_bytes;
     longint unsigned start_at = rsp_at_q[p] > now_q * 4096 ? rsp_at_q[p] : now_q * 4096;
-    rsp_at_q[p] = start_at + bytes * 65536 / longint'(straps.path.rate_b16);
+    rsp_at_q[p] = start_at + bytes * 16384 / longint'(straps.path.rate_b16);
     if (!e.busy || e.is_read != tx_has_data[p]) $fatal(1, "%m: port %0d: response to tag %0d, which waits for none", p, tag);
     if (tx_hdr[p].status == RspError) begin
       errors_q += 1;
