@@ -62,15 +62,19 @@ def test_the_whole_mesh(size: int) -> None:
 
 
 def test_loaded_latency_of_two_by_two() -> None:
-    """Four loads: the printed ranges hold at the stated one, the curve rises and bends before 100 %."""
+    """Four loads: the printed ranges hold at the stated one, the curves rise and bend before 100 %."""
     loaded = good("loaded_latency", 2, 2, points="4")["loaded"]
-    assert loaded["curve"][-1]["read_mean_ns"] > loaded["curve"][0]["read_mean_ns"]
-    assert loaded["stated"]["read"]["p999_ns"] <= 320
+    assert loaded["stated"]["read"]["read"]["p999_ns"] <= 320
+    for curve in loaded["curves"].values():
+        assert curve["points"][-1]["mean_ns"] > curve["points"][0]["mean_ns"]
+        assert curve["points"][-1]["carried_gb_s"] <= curve["bound_gb_s"]
 
 
 @pytest.mark.regress
 def test_loaded_latency_of_four_by_four() -> None:
+    """arXiv 2607.27187: loaded reads mostly 275 to 290 ns with a tail to 320 ns, loaded writes 210 to 250 ns."""
     loaded = good("loaded_latency", 4, 4)["loaded"]
-    assert 275 <= loaded["stated"]["read"]["p50_ns"] <= 290
-    assert 210 <= loaded["stated"]["write"]["p50_ns"] <= 250
-    assert loaded["knee_percent"] < 100
+    assert 275 <= loaded["stated"]["read"]["read"]["p50_ns"] <= 290
+    assert loaded["stated"]["read"]["read"]["p999_ns"] <= 320
+    assert 210 <= loaded["stated"]["write"]["write"]["p50_ns"] <= 250
+    assert all(curve["knee_percent"] < 100 for curve in loaded["curves"].values())
