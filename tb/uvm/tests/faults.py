@@ -71,7 +71,7 @@ class CxlFlipTest(LinkErrorTest):
     """Bits of flits are inverted, both directions: the CRC finds each, and the flit is sent again."""
 
     kind: ClassVar[str] = "cxl_flip"
-    plusargs: ClassVar[dict[str, int]] = {"fault_cxl_every": 9, "fault_cxl_span": 2048}
+    plusargs: ClassVar[dict[str, int]] = {"fault_cxl_ber_e12": 50_000_000}
 
 
 class CxlDropTest(LinkErrorTest):
@@ -85,9 +85,7 @@ class PathFlipTest(LinkErrorTest):
     """Bits of frames on the lightpaths are inverted, both directions."""
 
     kind: ClassVar[str] = "path_flip"
-    plusargs: ClassVar[dict[str, int]] = {
-        "fault_req_every": 7, "fault_req_span": 96, "fault_rsp_every": 7, "fault_rsp_span": 600,
-    }  # fmt: skip
+    plusargs: ClassVar[dict[str, int]] = {"fault_req_ber_e12": 200_000_000, "fault_rsp_ber_e12": 200_000_000}
 
 
 class PathDropTest(LinkErrorTest):
