@@ -46,6 +46,10 @@ class MemoryScoreboard(uvm_subscriber):
         self.answered: Counter[str] = Counter()
         self.dead: set[tuple[int, int]] = set()
         """(host, module) whose requests may end with poison or an error, because their path is dead."""
+        self.dead_hosts: set[int] = set()
+        """Hosts all of whose requests may end so, because their CXL link is down."""
+        self.failed = 0
+        """Requests that did."""
         self.refused = 0
         """Poisoned writes that the device refused."""
         self.memory = LineMemory()
@@ -102,6 +106,8 @@ class MemoryScoreboard(uvm_subscriber):
             self._report(response.time_ns, request, "answered on the wrong channel")
         elif self.module(request.line) == NXM:
             self._check_unmapped(request, response)
+        elif request.host in self.dead_hosts and (response.error or response.poison):
+            self._fail(request, response.time_ns)
         elif request.opcode is Opcode.MEM_INV:
             if response.error:
                 self._report(response.time_ns, request, "answered with an error")
@@ -109,6 +115,8 @@ class MemoryScoreboard(uvm_subscriber):
             self._complete(request, response)
 
     def _check_unmapped(self, request: Request, response: Response) -> None:
+        if request.host in self.dead_hosts and response.poison:
+            return
         if request.opcode is Opcode.MEM_RD:
             right = response.nxm and response.data == ALL_ONES and not response.poison
         else:
@@ -122,11 +130,18 @@ class MemoryScoreboard(uvm_subscriber):
         if response.error and request.poison:
             self._refuse(request, response.time_ns)
             return
-        dead = (request.host, self.module(request.line)) in self.dead
-        if failed and not dead:
+        if (failed or response.poison) and (request.host, self.module(request.line)) in self.dead:
+            self._fail(request, response.time_ns)
+            return
+        if failed:
             self._report(response.time_ns, request, "answered with an error")
-        unknown = dead and (failed or response.poison)
-        self._close(request, response.time_ns, response, None if unknown else response.time_ns)
+        self._close(request, response.time_ns, response, response.time_ns)
+
+    def _fail(self, request: Request, now: int) -> None:
+        """A part between host and memory is dead: a write may have reached the memory, a read says nothing."""
+        self.failed += 1
+        if self._touches_memory(request):
+            self._close(request, now, None, None)
 
     def _refuse(self, request: Request, now: int) -> None:
         """The module has no place for another poison mark: the write has no effect."""

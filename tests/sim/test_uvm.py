@@ -46,6 +46,12 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     ("cxl_flip", {"twin": "wrong_bit"}, NO_ORDER),
     ("cxl_drop", {"plusargs": {"fault_cxl_drop_e6": 0}}, "cxl_drop: only 0 faults happened"),
     ("path_flip", {"twin": "path_changed"}, LOST_ON_PATH),
+    ("dead_path", {"twin": "lost_cmp"}, NEVER_ANSWERED),
+    ("dead_path", {"plusargs": {"inject": "bright"}}, "0 requests to a dead path were answered as failed"),
+    ("dead_link", {"plusargs": {"fault_cxl_down_ns": 1 << 40}}, "no request was answered as failed"),
+    ("dead_link", {"twin": "lost_cmp"}, NEVER_ANSWERED),
+    ("poison", {"twin": "poison_lost"}, NO_ORDER),
+    ("poison", {"twin": "poison_at_random"}, NO_ORDER),
     ("path_drop", {"twin": "path_doubled"}, r"lost, doubled, swapped or changed|came out that did not go in"),
 ]
 

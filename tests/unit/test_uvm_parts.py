@@ -13,6 +13,7 @@ from prismem.tb.uvm import messages
 from prismem.tb.uvm.messages import Opcode, Request, pack, request_seen, request_words, response_seen, unpack, width
 from prismem.tb.uvm.sequences import SHAPES, enables_of, lines_of, shape_of
 from prismem.tb.uvm.tests import TESTS
+from prismem.tb.uvm.tests.faults import POISON_ENTRIES
 
 CXL = (RTL / "cxl" / "cxl_pkg.sv").read_text()
 PF = (RTL / "common" / "pf_pkg.sv").read_text()
@@ -95,3 +96,8 @@ def test_every_test_says_what_it_shows() -> None:
 def test_host_tags_are_as_many_as_the_link_takes() -> None:
     text = (RTL / "cxl" / "cxl_channel.sv").read_text()
     assert re.findall(r"HostTags = (\d+)", text) == [str(messages.TAGS)]
+
+
+def test_poison_places_are_as_many_as_a_module_has() -> None:
+    text = (RTL / "pf_mem" / "pf_mem.sv").read_text()
+    assert re.findall(r"PoisonEntries = (\d+)", text) == [str(POISON_ENTRIES)]

@@ -7,10 +7,11 @@ from typing import Any
 from cocotb.triggers import Event
 from pyuvm import ConfigDB, uvm_driver
 
+from prismem.models.memory import ALL_ENABLES
 from prismem.tb.uvm.bus import LANES, Bus
 from prismem.tb.uvm.config import BUS, PORT, PortConfig
 from prismem.tb.uvm.cxl.item import CxlItem
-from prismem.tb.uvm.messages import TAGS, Request
+from prismem.tb.uvm.messages import TAGS, Opcode, Request
 
 PERMILLE = 1000
 BOTH_LANES = (1 << LANES) - 1
@@ -53,7 +54,7 @@ class CxlDriver(uvm_driver):
         await self._until(lambda: not self.in_flight)
 
     def _request(self, item: CxlItem) -> Request:
-        enables = item.enables if item.opcode.with_data else 0
+        enables = {Opcode.MEM_WR: ALL_ENABLES, Opcode.MEM_WR_PTL: item.enables}.get(item.opcode, 0)
         host, tag = self.config.host, item.tag or 0
         return Request(0, host, 0, item.opcode, tag, item.line, item.ld_id, item.data, enables, item.poison)
 

@@ -28,6 +28,10 @@ class PathScoreboard(uvm_subscriber):
         self.findings = findings
         self.hdm = hdm
         self.crossed = 0
+        self.dead: set[tuple[int, int]] = set()
+        """(host, module) whose path is dead: what is on it or waits for it is lost."""
+        self.dead_hosts: set[int] = set()
+        """Hosts whose CXL link is down."""
         self._inside: dict[tuple[int, int, str], deque[Crossing]] = defaultdict(deque)
         self._asked: Counter[tuple[Any, ...]] = Counter()
 
@@ -83,12 +87,13 @@ class PathScoreboard(uvm_subscriber):
     def check_phase(self) -> None:
         """Nothing is left inside, nothing was asked and never sent, and something was seen."""
         for (host, module, direction), inside in self._inside.items():
-            if inside:
+            if inside and (host, module) not in self.dead:
                 text = f"host {host} module {module}: {len(inside)} {direction} messages went in and never came out"
                 self.findings.add(inside[0].time_ns, NAME, text)
-        if self._asked:
-            host, module = next(iter(self._asked))[:2]
-            text = f"host {host}: {self._asked.total()} requests never reached a lightpath (module {module})"
+        lost = [key[:2] for key in self._asked if key[:2] not in self.dead and key[0] not in self.dead_hosts]
+        if lost:
+            host, module = lost[0]
+            text = f"host {host}: {len(lost)} kinds of requests never reached the lightpath to module {module}"
             self.findings.add(0, NAME, text)
         if not self.crossed:
             self.findings.add(0, NAME, "no message crossed a lightpath")

@@ -4,9 +4,12 @@ from prismem.tb.uvm.tests.base import BaseTest
 from prismem.tb.uvm.tests.faults import (
     CxlDropTest,
     CxlFlipTest,
+    DeadLinkTest,
+    DeadPathTest,
     NotReadyTest,
     PathDropTest,
     PathFlipTest,
+    PoisonTest,
     ResetTest,
 )
 from prismem.tb.uvm.tests.traffic import (
@@ -33,4 +36,7 @@ TESTS: dict[str, type[BaseTest]] = {
     "cxl_drop": CxlDropTest,
     "path_flip": PathFlipTest,
     "path_drop": PathDropTest,
+    "dead_path": DeadPathTest,
+    "dead_link": DeadLinkTest,
+    "poison": PoisonTest,
 }

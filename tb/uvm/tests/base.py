@@ -24,6 +24,8 @@ class BaseTest(uvm_test):
     time_ns_max: ClassVar[int] = 200_000
     plusargs: ClassVar[dict[str, int]] = {}
     """Straps and faults of the bench that the test needs."""
+    reader: ClassVar[int] = 0
+    """Host that reads everything back in the end."""
 
     def build_phase(self) -> None:
         """The environment."""
@@ -70,7 +72,7 @@ class BaseTest(uvm_test):
         for config in self.env.configs.values():
             config.back_pressure.ndr_permille = config.back_pressure.drs_permille = 0
         lines = sorted(self.env.memory.written)
-        await self.send(0, [CxlItem(Opcode.MEM_RD, line) for line in lines])
+        await self.send(self.reader, [CxlItem(Opcode.MEM_RD, line) for line in lines])
 
     def lines(self, module: int, rows: Iterable[int]) -> list[int]:
         """Lines of the host's address space on a module, by the module's own line number."""
