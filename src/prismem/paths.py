@@ -14,8 +14,7 @@ SOFTWARE = ROOT / "software"
 BUILD = ROOT / "build"
 BUILD_SW = BUILD / "sw"
 # What comes from a copy of the hardware lies beside it.
-RTL_IS_COPY = RTL != ROOT / "rtl"
-_HDL_BUILD = RTL.parent if RTL_IS_COPY else BUILD
+_HDL_BUILD = BUILD if RTL == ROOT / "rtl" else RTL.parent
 BUILD_RUN = _HDL_BUILD / "run"
 BUILD_VERILATOR = _HDL_BUILD / "verilator"
 RTL_MUTANTS = ROOT / "tests" / "rtl_mutants"
