@@ -162,9 +162,9 @@ module link_tx
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned l = 0; l < Links; l++) begin
-        state_q[l] = '0;
-        free_ns_q[l] = '0;
-        timer_ns_q[l] = '0;
+        state_q[l] <= '0;
+        free_ns_q[l] <= '0;
+        timer_ns_q[l] <= '0;
       end
       pending_q <= '0;
       resend_q <= '0;
@@ -191,11 +191,11 @@ module link_tx
               end
               if (start_o[i][j]) begin
                 automatic tx_frame_t f = frame_o[i][j];
-                free_ns_q[l] = now_i + time_ns_t'(slot[i][j].whole_ns);
+                free_ns_q[l] <= now_i + time_ns_t'(slot[i][j].whole_ns);
                 s.spent = slot[i][j].spent;
                 if (f.count == Poll) poll[i][j] = 1'b0;
                 if (f.count != '0 && f.count != Poll) begin
-                  if (f.seq == s.oldest_seq) timer_ns_q[l] = last_ns_o[i][j] + wait_ns;
+                  if (f.seq == s.oldest_seq) timer_ns_q[l] <= last_ns_o[i][j] + wait_ns;
                   if (f.fresh) begin
                     s.pend += item_ptr_t'(f.count);
                     s.sent[0] += credit_t'(f.count) - credit_t'(f.lines);
@@ -238,7 +238,7 @@ module link_tx
               pending[i][j] = s.wr != s.pend;
               resend[i][j] = s.send_seq != s.next_seq;
               watch[i][j] = s.oldest_seq != s.next_seq || pending[i][j];
-              if (progress || again || (watch[i][j] && !watch_q[i][j] && !start_o[i][j])) timer_ns_q[l] = now_i + wait_ns;
+              if (progress || again || (watch[i][j] && !watch_q[i][j] && !start_o[i][j])) timer_ns_q[l] <= now_i + wait_ns;
               if (kill_i[i][j] || (again && s.attempts >= straps_i.replay_limit)) begin
                 dead[i][j] = 1'b1;
                 pending[i][j] = 1'b0;
@@ -246,7 +246,7 @@ module link_tx
                 poll[i][j] = 1'b0;
                 watch[i][j] = 1'b0;
               end
-              state_q[l] = s;
+              state_q[l] <= s;
             end
           end
         end

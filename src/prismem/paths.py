@@ -14,7 +14,8 @@ SOFTWARE = ROOT / "software"
 BUILD = ROOT / "build"
 BUILD_SW = BUILD / "sw"
 # What comes from a copy of the hardware lies beside it.
-_HDL_BUILD = BUILD if RTL == ROOT / "rtl" else RTL.parent
+RTL_IS_COPY = RTL != ROOT / "rtl"
+_HDL_BUILD = RTL.parent if RTL_IS_COPY else BUILD
 BUILD_RUN = _HDL_BUILD / "run"
 BUILD_VERILATOR = _HDL_BUILD / "verilator"
 RTL_MUTANTS = ROOT / "tests" / "rtl_mutants"

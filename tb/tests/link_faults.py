@@ -32,7 +32,12 @@ Links = Literal["all", "paths", "cxl", "requests", "responses"]
 class LinkFaultsOptions(JobOptions):
     """Options of link_faults."""
 
-    requests: int = Field(2_000, ge=1, le=1_000_000_000, description="lines that each host moves on each path")
+    requests: int = Field(
+        2_000,
+        ge=1,
+        le=1_000_000_000,
+        description="lines that each host moves on its first path; path after path one more",
+    )
     outstanding: int = Field(16, ge=1, le=256, description="lines in flight on each path")
     read_permille: int = Field(500, ge=0, le=1000, description="share of reads")
     gap_ns: int = Field(0, ge=0, le=1_000_000, description="idle time after each completion")
@@ -135,8 +140,10 @@ class LinkFaults(Job):
         share = len(granules) // (ctx.hosts * ctx.modules)
         for path, granule in granules:
             index = self._paths.count(path)
+            # No two paths move equally many, so that a line on the wrong path shows.
+            number = path[0] * ctx.modules + path[1]
             requests, outstanding = (
-                total // share + (index < total % share) for total in (options.requests, options.outstanding)
+                total // share + (index < total % share) for total in (options.requests + number, options.outstanding)
             )
             if requests == 0 or outstanding == 0:
                 continue
@@ -177,6 +184,13 @@ class LinkFaults(Job):
             path = next(p for p in paths if (p["host"], p["module"]) == (port["host"], port["module"]))
             span_ns = port["last_ns"] - port["first_ns"]
             lines = port["read_lines"] + port["write_lines"]
+            if lines != path["completed"] - path["poisoned"] - path["failed"]:
+                raise CheckFailed(
+                    f"host {port['host']} module {port['module']}: lines went to another module than the decoder says",
+                    component="nic_hdm_decode",
+                    expected=path["completed"] - path["poisoned"] - path["failed"],
+                    actual=lines,
+                )
             path["gb_s"] = round((lines - 1) * LINE_BYTES / span_ns, 3) if span_ns else 0.0
             path["last_ns"] = port["last_ns"]
         tail = {kind: {key: latency[kind]["total_ns"][key] for key in LATENCIES} for kind in ("read", "write")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prismem.tb.runner.build import build_bench, build_software
-from prismem.tb.runner.execute import BENCH_TEST, simulate
+from prismem.tb.runner.execute import BENCH_TEST, execute, simulate
 from prismem.tb.runner.result import LOG_FILE
 from prismem.tb.runner.session import OUTCOME_FILE, RUN_DIR_VARIABLE, SPEC_FILE, Outcome
 from prismem.tb.runner.spec import make_spec
@@ -92,6 +92,13 @@ def test_a_port_writes_at_the_bound_of_its_frames(tmp_path: Path) -> None:
     options: dict[str, Any] = {"hosts": 1, "modules": 1, "outstanding": 512, "requests": 60_000, "read_permille": 0}
     rate = drive(tmp_path, **options).outcome.metrics["paths"][0]["gb_s"]
     assert 0.97 * WRITE_GB_S_BOUND <= rate <= WRITE_GB_S_BOUND * END_EFFECT
+
+
+def test_few_tags_are_a_limit_and_nothing_else() -> None:
+    """64 tags of the NIC and four times as many requests in flight: the checkers see no tag handed out while in use."""
+    sets = ("nic.tags=64", "nic.queue_depth=64")
+    result = execute(make_spec("traffic", sets=sets, options={"requests": "5000", "random": "true"}))
+    assert result.passed, result.text()
 
 
 def test_an_address_that_no_decoder_claims_is_answered(tmp_path: Path) -> None:
