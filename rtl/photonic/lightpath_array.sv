@@ -232,8 +232,8 @@ module lightpath_array
     if (!rst_ni) begin
       for (int unsigned l = 0; l < Links; l++) begin
         push_q[l] = '0;
-        next_q[l] = '0;
-        flight_q[l] = '0;
+        next_q[l] <= '0;
+        flight_q[l] <= '0;
       end
       room_q <= '1;
       on_fibre_q <= '0;
@@ -249,19 +249,23 @@ module lightpath_array
               head_q[{l, item_t'(push_q[l])}] = tx_head_i[i][j];
               shape_q[{l, item_t'(push_q[l])}] = push_shape[i][j];
               if (tx_has_data_i[i][j]) line_q[{l, item_t'(push_q[l])}] = tx_line_i[i][j];
-              if (Requests) next_q[l] = tx_has_data_i[i][j] ? request.line + 1'b1 : '1;
+              if (Requests) next_q[l] <= tx_has_data_i[i][j] ? request.line + 1'b1 : '1;
               push_q[l] += 1'b1;
             end
-            if (start_o[i][j] && !fault_i[i][j].drop) send(l, frame[i][j], note_i[i][j], fault_i[i][j], last_ns[i][j]);
-            if (arrive[i][j]) begin
-              flight_q[l].line_rd += 8'(lines_q[{l, flight_t'(flight_q[l].rd)}]);
-              flight_q[l].rd += 1'b1;
-            end
             if (start_o[i][j] || arrive[i][j]) begin
-              on_fibre[i][j] = flight_q[l].wr != flight_q[l].rd;
-              room[i][j] = flight_q[l].wr - flight_q[l].rd != 8'(FlightDepth)
-                  && flight_q[l].line_wr - flight_q[l].line_rd <= 8'(FlightDepth - ItemsMax);
-              flight_q[l].due_ns = due_ns_q[{l, flight_t'(flight_q[l].rd)}];
+              automatic flight_state_t s = flight_q[l];
+              if (start_o[i][j] && !fault_i[i][j].drop) begin
+                s.line_wr += 8'(send(l, s, frame[i][j], note_i[i][j], fault_i[i][j], last_ns[i][j]));
+                s.wr += 1'b1;
+              end
+              if (arrive[i][j]) begin
+                s.line_rd += 8'(lines_q[{l, flight_t'(s.rd)}]);
+                s.rd += 1'b1;
+              end
+              on_fibre[i][j] = s.wr != s.rd;
+              room[i][j] = s.wr - s.rd != 8'(FlightDepth) && s.line_wr - s.line_rd <= 8'(FlightDepth - ItemsMax);
+              s.due_ns = due_ns_q[{l, flight_t'(s.rd)}];
+              flight_q[l] <= s;
             end
           end
         end
@@ -271,9 +275,9 @@ module lightpath_array
     end
   end
 
-  /// Put a frame on the fibre.
-  task automatic send(link_t l, tx_frame_t f, link_note_t note, link_fault_t fault, time_ns_t last);
-    flight_state_t s = flight_q[l];
+  /// Put a frame on the fibre; returns its lines.
+  function automatic count_t send(link_t l, flight_state_t s, tx_frame_t f, link_note_t note, link_fault_t fault,
+                                  time_ns_t last);
     heads_t heads = '0;
     word_ptr_t words = word_ptr_t'(2);
     crc_t crc = '0;
@@ -317,9 +321,8 @@ module lightpath_array
     lines_q[{l, flight_t'(s.wr)}] = lines;
     crc_q[{l, flight_t'(s.wr)}] = crc;
     due_ns_q[{l, flight_t'(s.wr)}] = last + time_ns_t'(delay_ns);
-    flight_q[l].line_wr += 8'(lines);
-    flight_q[l].wr += 1'b1;
-  endtask
+    return lines;
+  endfunction
 
   function automatic logic [63:0] enables(line_t line);
     wline_t w = wline_t'(line);

@@ -84,7 +84,7 @@ module link_rx
     if (!rst_ni) begin
       for (int unsigned i = 0; i < Near; i++) begin
         for (int unsigned j = 0; j < Far; j++) begin
-          state_q[i*Far+j] = '0;
+          state_q[i*Far+j] <= '0;
           note_o[j][i] <= '{ack: '1, default: '0};
         end
       end
@@ -131,12 +131,12 @@ module link_rx
               end
               if (taken_i[i][j]) s.freed[taken_line_i[i][j]] += 1'b1;
               if (accept_o[i][j] || taken_i[i][j]) begin
-                if (!owed[i][j]) owe_ns_q[l] = now_i;
+                if (!owed[i][j]) owe_ns_q[l] <= now_i;
                 owed[i][j] = 1'b1;
                 if (s.owed < 6'(OwedMax)) s.owed += 6'(accept_o[i][j]) + 6'(taken_i[i][j]);
                 else urgent[i][j] = 1'b1;
               end
-              state_q[l] = s;
+              state_q[l] <= s;
               note_o[j][i] <= '{ack: s.expected - 1'b1, nak: nak[i][j], freed: s.freed};
             end
           end
