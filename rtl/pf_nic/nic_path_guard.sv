@@ -64,7 +64,7 @@ module nic_path_guard
     if (!rst_ni) begin
       for (int unsigned m = 0; m < Modules; m++) begin
         out_q[m] = '0;
-        progress_ns_q[m] = '0;
+        progress_ns_q[m] <= '0;
       end
       busy_q <= '0;
       dead_q <= '0;
@@ -78,12 +78,12 @@ module nic_path_guard
         for (int unsigned m = 0; m < Modules; m++) begin
           if (taken_i[m]) begin
             out_q[m] -= 1'b1;
-            progress_ns_q[m] = now_i;
+            progress_ns_q[m] <= now_i;
           end
         end
         for (int unsigned i = 0; i < Slots; i++) begin
           if (push_i[i]) begin
-            if (!busy[push_module_i[i][ModuleBits-1:0]]) progress_ns_q[push_module_i[i][ModuleBits-1:0]] = now_i;
+            if (!busy[push_module_i[i][ModuleBits-1:0]]) progress_ns_q[push_module_i[i][ModuleBits-1:0]] <= now_i;
             busy[push_module_i[i][ModuleBits-1:0]] = 1'b1;
             out_q[push_module_i[i][ModuleBits-1:0]] += 1'b1;
           end

@@ -79,55 +79,64 @@ module nic_path_queues
     end
   end
 
-  // Memories and pointers: a place is never read by another process in the cycle in which it is written.
+  // Memories: a place is never read by another process in the cycle in which it is written. A tag that is pushed behind the last
+  // entry of a queue that leaves in the same cycle becomes its head.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        head_q[m] = '0;
-        tail_q[m] = '0;
-        count_q[m] = '0;
+        head_q[m] <= '0;
+        tail_q[m] <= '0;
+        count_q[m] <= '0;
       end
       waiting_q <= '0;
       tx_valid_o <= '0;
     end else if (|push_i || |leave || |tx_valid_o || |(drop_i & waiting_q)) begin
       automatic logic [Modules-1:0] waiting = waiting_q;
       automatic logic [Modules-1:0] has_data = tx_has_data_o;
+      automatic logic [Modules-1:0] used = leave | (waiting_q & drop_i);
       tx_valid_o <= (leave | (tx_valid_o & ~tx_ready_i)) & ~drop_i;
-      if (|leave) begin
-        for (int unsigned m = 0; m < Modules; m++) begin
-          if (leave[m]) begin
-            tx_hdr_o[m] <= hdr_q[head_q[m]];
-            has_data[m] = hdr_q[head_q[m]].op != ReqRead;
-            if (has_data[m]) tx_line_o[m] <= line_q[head_q[m]];
-            head_q[m] = next_q[head_q[m]];
-            count_q[m] -= 1'b1;
-            waiting[m] = count_q[m] != '0;
-          end
-        end
-      end
       if (|push_i) begin
         for (int unsigned i = 0; i < Slots; i++) begin
           if (push_i[i]) begin
             automatic index_t tag = index_t'(hdr_i[i].tag);
-            automatic logic [ModuleBits-1:0] m = module_i[i][ModuleBits-1:0];
             hdr_q[tag] = hdr_i[i];
             due_q[tag] = due_i;
             if (i < 2) line_q[tag] = line_i[i[0]];
-            if (waiting[m]) next_q[tail_q[m]] = tag;
-            else head_q[m] = tag;
-            tail_q[m] = tag;
-            count_q[m] += 1'b1;
-            waiting[m] = 1'b1;
+            used[module_i[i][ModuleBits-1:0]] = 1'b1;
           end
         end
       end
-      if (|drop_i) begin
+      if (|used) begin
         for (int unsigned m = 0; m < Modules; m++) begin
-          if (drop_i[m]) count_q[m] = '0;
+          if (used[m]) begin
+            automatic index_t head = head_q[m];
+            automatic index_t tail = tail_q[m];
+            automatic count_t count = count_q[m];
+            if (leave[m]) begin
+              tx_hdr_o[m] <= hdr_q[head];
+              has_data[m] = hdr_q[head].op != ReqRead;
+              if (has_data[m]) tx_line_o[m] <= line_q[head];
+              head = next_q[head];
+              count -= 1'b1;
+            end
+            for (int unsigned i = 0; i < Slots; i++) begin
+              if (push_i[i] && module_i[i][ModuleBits-1:0] == ModuleBits'(m)) begin
+                if (count != '0) next_q[tail] = index_t'(hdr_i[i].tag);
+                else head = index_t'(hdr_i[i].tag);
+                tail = index_t'(hdr_i[i].tag);
+                count += 1'b1;
+              end
+            end
+            if (drop_i[m]) count = '0;
+            head_q[m] <= head;
+            tail_q[m] <= tail;
+            count_q[m] <= count;
+            waiting[m] = count != '0;
+          end
         end
       end
       tx_has_data_o <= has_data;
-      waiting_q <= waiting & ~drop_i;
+      waiting_q <= waiting;
     end
   end
 

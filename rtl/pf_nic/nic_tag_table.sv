@@ -75,7 +75,7 @@ module nic_tag_table
       used_q <= '0;
       for (int unsigned i = 0; i < Tags; i++) begin
         free_q[i] = index_t'(i);
-        busy_q[i] = 1'b0;
+        busy_q[i] <= 1'b0;
       end
     end else if ((take_i | give_i) != '0) begin
       automatic index_t rd = rd_q;
@@ -83,14 +83,14 @@ module nic_tag_table
       for (int unsigned i = 0; i < Slots; i++) begin
         if (take_i[i]) begin
           info_q[index_t'(tag_o[i])] = info_i[i];
-          busy_q[index_t'(tag_o[i])] = 1'b1;
+          busy_q[index_t'(tag_o[i])] <= 1'b1;
           rd += 1'b1;
         end
       end
       for (int unsigned i = 0; i < Slots; i++) begin
         if (give_i[i]) begin
           free_q[wr] = index_t'(give_tag_i[i]);
-          busy_q[index_t'(give_tag_i[i])] = 1'b0;
+          busy_q[index_t'(give_tag_i[i])] <= 1'b0;
           wr += 1'b1;
         end
       end

@@ -231,7 +231,7 @@ module lightpath_array
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned l = 0; l < Links; l++) begin
-        push_q[l] <= '0;
+        push_q[l] = '0;
         next_q[l] <= '0;
         flight_q[l] <= '0;
       end
@@ -250,7 +250,7 @@ module lightpath_array
               shape_q[{l, item_t'(push_q[l])}] = push_shape[i][j];
               if (tx_has_data_i[i][j]) line_q[{l, item_t'(push_q[l])}] = tx_line_i[i][j];
               if (Requests) next_q[l] <= tx_has_data_i[i][j] ? request.line + 1'b1 : '1;
-              push_q[l] <= push_q[l] + 1'b1;
+              push_q[l] += 1'b1;
             end
             if (start_o[i][j] || arrive[i][j]) begin
               automatic flight_state_t s = flight_q[l];

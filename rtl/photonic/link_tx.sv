@@ -52,7 +52,8 @@ module link_tx
   typedef logic [ItemBits-1:0] item_t;
   typedef logic [FrameBits-1:0] frame_t;
 
-  // Memories, index {link, item} and {link, frame}; state of each link.
+  // Memories, index {link, item} and {link, frame}: a place is never read in the cycle in which it is written. State of each
+  // link.
   shape_t    shape_q   [2**(LinkBits+ItemBits)];
   item_ptr_t end_q     [2**(LinkBits+FrameBits)];  // item after the frame's last one
   tx_state_t state_q   [Links];
@@ -183,6 +184,7 @@ module link_tx
             if ((push[i][j] || start_o[i][j] || heard_valid_i[i][j] || expired[i][j] || kill_i[i][j]) && !dead_q[i][j]) begin
               automatic link_t l = link_t'(i * Far + j);
               automatic tx_state_t s = state_q[l];
+              automatic time_ns_t timer_ns = timer_ns_q[l];
               automatic logic progress = 1'b0;
               automatic logic again = 1'b0;
               if (push[i][j]) begin
@@ -195,7 +197,7 @@ module link_tx
                 s.spent = slot[i][j].spent;
                 if (f.count == Poll) poll[i][j] = 1'b0;
                 if (f.count != '0 && f.count != Poll) begin
-                  if (f.seq == s.oldest_seq) timer_ns_q[l] <= last_ns_o[i][j] + wait_ns;
+                  if (f.seq == s.oldest_seq) timer_ns = last_ns_o[i][j] + wait_ns;
                   if (f.fresh) begin
                     s.pend += item_ptr_t'(f.count);
                     s.sent[0] += credit_t'(f.count) - credit_t'(f.lines);
@@ -238,7 +240,7 @@ module link_tx
               pending[i][j] = s.wr != s.pend;
               resend[i][j] = s.send_seq != s.next_seq;
               watch[i][j] = s.oldest_seq != s.next_seq || pending[i][j];
-              if (progress || again || (watch[i][j] && !watch_q[i][j] && !start_o[i][j])) timer_ns_q[l] <= now_i + wait_ns;
+              if (progress || again || (watch[i][j] && !watch_q[i][j] && !start_o[i][j])) timer_ns = now_i + wait_ns;
               if (kill_i[i][j] || (again && s.attempts >= straps_i.replay_limit)) begin
                 dead[i][j] = 1'b1;
                 pending[i][j] = 1'b0;
@@ -247,6 +249,7 @@ module link_tx
                 watch[i][j] = 1'b0;
               end
               state_q[l] <= s;
+              timer_ns_q[l] <= timer_ns;
             end
           end
         end

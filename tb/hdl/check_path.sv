@@ -59,10 +59,11 @@ module check_path
     seen_q[l].sent[1] += 32'(f.lines);
     seen_q[l].sent[0] += 32'(f.count) - 32'(f.lines);
     for (int unsigned c = 0; c < 2; c++) begin
-      automatic int unsigned held = seen_q[l].sent[c] - seen_q[l].taken[c] + (injected("overflow") ? CreditsMax + 1 : 0);
+      automatic int unsigned held = seen_q[l].sent[c] - seen_q[l].taken[c]
+          + (injected("overflow") ? CreditsMax + 1 : 0);
       if (held > 32'(credits_i[c]))
-        $fatal(1, "%m: t=%0d ns: link %0d to %0d: %0d items of class %0d under way, over %0d credits", now_i, i, j, held, c,
-               credits_i[c]);
+        $fatal(1, "%m: t=%0d ns: link %0d to %0d: %0d items of class %0d under way, over %0d credits", now_i, i, j,
+               held, c, credits_i[c]);
     end
   endfunction
 
@@ -112,8 +113,8 @@ module check_path
       if (check_pkg::stuck) begin
         for (int unsigned l = 0; l < Links; l++) begin
           if (seen_q[l].left != seen_q[l].pushed)
-            $display("%m: link %0d to %0d: %0d items wait or fly; %0d of %0d and %0d of %0d credits in use", l / Far, l % Far,
-                     seen_q[l].pushed - seen_q[l].left, seen_q[l].sent[0] - seen_q[l].taken[0], credits_i[0],
+            $display("%m: link %0d to %0d: %0d items wait or fly; %0d of %0d and %0d of %0d credits in use", l / Far,
+                     l % Far, seen_q[l].pushed - seen_q[l].left, seen_q[l].sent[0] - seen_q[l].taken[0], credits_i[0],
                      seen_q[l].sent[1] - seen_q[l].taken[1], credits_i[1]);
         end
       end

@@ -104,7 +104,8 @@ module probe_path
       wr_q = '{default: '0};
     end else begin
       for (int unsigned i = 0; i < Near; i++) begin
-        if ((push_i[i] | start_i[i] | bad_i[i] | expired_i[i] | no_credit_i[i] | no_window_i[i] | no_room_i[i]) != '0) begin
+        if ((push_i[i] | start_i[i] | bad_i[i] | expired_i[i] | no_credit_i[i] | no_window_i[i] | no_room_i[i])
+            != '0) begin
           for (int unsigned j = 0; j < Far; j++) begin
             automatic int unsigned l = i * Far + j;
             if (push_i[i][j]) begin
