@@ -120,8 +120,8 @@ module pf_nic
     );
 
     assign goes_out[i] = hit[i] && (i < 2 || is_read[i]) && !dead_o[target[i][ModuleBits-1:0]];
-    assign local_in[i] = '{kind: !hit[i] ? LocalNoHit : i < 2 || is_read[i] ? LocalDead : LocalDone, is_read: is_read[i],
-                           ld_id: info[i].ld_id, host_tag: info[i].host_tag};
+    assign local_in[i] = '{kind: !hit[i] ? LocalNoHit : i < 2 || is_read[i] ? LocalDead : LocalDone,
+                           is_read: is_read[i], ld_id: info[i].ld_id, host_tag: info[i].host_tag};
 
     pf_due_ring #(
       .Width($bits(local_t)),

@@ -58,7 +58,8 @@ module link_rx
       if ((arrive_i[i] & good_i[i]) != '0) begin
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
-          accept_o[i][j] = arrive_i[i][j] && good_i[i][j] && has_items(head_i[i][j]) && head_i[i][j].seq == state_q[l].expected;
+          accept_o[i][j] = arrive_i[i][j] && good_i[i][j]
+              && has_items(head_i[i][j]) && head_i[i][j].seq == state_q[l].expected;
         end
       end
     end

@@ -181,7 +181,8 @@ module link_tx
       for (int unsigned i = 0; i < Near; i++) begin
         if ((push[i] | start_o[i] | heard_valid_i[i] | expired[i] | (kill_i[i] & ~dead_q[i])) != '0) begin
           for (int unsigned j = 0; j < Far; j++) begin
-            if ((push[i][j] || start_o[i][j] || heard_valid_i[i][j] || expired[i][j] || kill_i[i][j]) && !dead_q[i][j]) begin
+            if ((push[i][j] || start_o[i][j] || heard_valid_i[i][j] || expired[i][j] || kill_i[i][j])
+                && !dead_q[i][j]) begin
               automatic link_t l = link_t'(i * Far + j);
               automatic tx_state_t s = state_q[l];
               automatic time_ns_t timer_ns = timer_ns_q[l];

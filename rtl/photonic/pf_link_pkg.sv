@@ -113,7 +113,7 @@ package pf_link_pkg;
     logic [127:0] bits;
   } code_t;
 
-  localparam logic [1:0] OpExtended = 2'd3;  // the three bits above the tag say what follows: {address, enables, poison}
+  localparam logic [1:0] OpExtended = 2'd3;  // bits above the tag say what follows: {address, enables, poison}
 
   function automatic bytes_t item_bytes(logic requests, shape_t shape, logic first, path_straps_t straps);
     logic follows = shape.follows && !first;

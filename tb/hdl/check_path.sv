@@ -53,7 +53,8 @@ module check_path
     seq_t behind = seen_q[l].fresh - f.seq;
     if (f.count == '0 || f.count == Poll) return;
     if (f.fresh ? behind != '0 : behind == '0 || behind > seq_t'(Window))
-      $fatal(1, "%m: t=%0d ns: link %0d to %0d sends frame %0d, the next new one is %0d", now_i, i, j, f.seq, seen_q[l].fresh);
+      $fatal(1, "%m: t=%0d ns: link %0d to %0d sends frame %0d, the next new one is %0d", now_i, i, j, f.seq,
+             seen_q[l].fresh);
     if (!f.fresh) return;
     seen_q[l].fresh += 1'b1;
     seen_q[l].sent[1] += 32'(f.lines);
