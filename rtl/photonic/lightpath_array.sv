@@ -289,8 +289,7 @@ module lightpath_array
       if (k >= 32'(f.count) || f.count == Poll) break;
       if (Requests) begin
         automatic code_t code = encode_request(req_hdr_t'(head_q[{l, at}]),
-                                               shape.enables ? enables(line_q[{l, at}]) : '0,
-                                               shape.follows && k != 0);
+            shape.enables ? enables(line_q[{l, at}]) : '0, shape.follows && k != 0);
         heads[16*32'(words)+:128] = code.bits;
         words += word_ptr_t'(code.words);
       end else begin
