@@ -45,10 +45,11 @@ module mem_dram
   localparam int unsigned BankLog2 = $clog2(Banks);
   localparam int unsigned RowShift = ChannelLog2 + ColumnBits;
   localparam int unsigned TimeBits = $clog2(HorizonNs);
-  localparam int unsigned BatchBits = $clog2(WriteBatch) + 1;
   localparam logic [31:0] LineUnits = 32'(LineBytes) << (4 + RateShift);  // of 1/16 B
   localparam time_ns_t Ahead = time_ns_t'(AheadNs);
   localparam time_ns_t Horizon = time_ns_t'(HorizonNs);
+  typedef logic [$clog2(WriteBatch):0] batch_t;
+  localparam batch_t ReadsCame = batch_t'(WriteBatch);
   typedef logic [$clog2(Channels*Banks)-1:0] bank_index_t;
   typedef logic [$clog2(Channels*HorizonNs)-1:0] place_t;
 
@@ -61,11 +62,12 @@ module mem_dram
   logic [31:0] rate, turn_units;
 
   bank_t                bank_q     [Channels*Banks];
+  // The channels of a nanosecond lie side by side: bookings of all of them fall into the same few.
   tick_t                tick_q     [Channels*HorizonNs];
   // A stretch of the calendar that is known to be full, so that nobody has to look through it.
   time_ns_t             full_from_q[Channels];
   time_ns_t             full_to_q  [Channels];
-  logic [BatchBits-1:0] batch_q    [Channels];  // writes of the batch so far; the top bit: reads came in between
+  batch_t               batch_q    [Channels];  // writes of the batch so far; the top bit: reads came in between
 
   // The access of each port that looks.
   bank_index_t      bank     [Ports];
@@ -101,7 +103,7 @@ module mem_dram
   endfunction
 
   function automatic place_t place_of(logic [ChannelBits-1:0] c, time_ns_t at_ns);
-    return place_t'(32'(c) * HorizonNs + 32'(at_ns[TimeBits-1:0]));
+    return place_t'(32'(at_ns[TimeBits-1:0]) * Channels + 32'(c));
   endfunction
 
   function automatic logic [31:0] spent_at(logic [ChannelBits-1:0] c, time_ns_t at_ns);
@@ -154,7 +156,7 @@ module mem_dram
           bank[p] = bank_index_t'(32'(c) * Banks + bank_of(line_i[p]));
           row[p] = row_of(line_i[p]);
           access[p] = access_of(bank_q[bank[p]], row[p], now_i, phase_of(bank_of(line_i[p])), straps_i);
-          turn[p] = is_write_i[p] && batch_q[c] == {1'b1, {BatchBits - 1{1'b0}}};
+          turn[p] = is_write_i[p] && batch_q[c] == ReadsCame;
           column_ns[p] = start_of(c, access[p].column_ns);
           last_ns[p] = end_of(c, column_ns[p], LineUnits + (turn[p] ? turn_units : 0));
           done_ns_o[p] = last_ns[p] + time_ns_t'(straps_i.cas_ns) + 1;
@@ -163,6 +165,14 @@ module mem_dram
       end
     end
   end
+
+  /// A batch begins with the turn; writes after its end are free until reads come.
+  function automatic batch_t batch_after(batch_t batch, logic writes, logic turns);
+    if (!writes) return batch | ReadsCame;
+    if (turns) return batch_t'(1);
+    if ((batch & ~ReadsCame) == '0) return batch;
+    return (batch & ReadsCame) | ((batch + 1'b1) & ~ReadsCame);
+  endfunction
 
   function automatic bank_t after(bank_t bank_before, access_t how, time_ns_t new_row, time_ns_t at_ns, logic writes);
     bank_t    next = bank_before;
@@ -175,16 +185,16 @@ module mem_dram
     return next;
   endfunction
 
-  // Memories: what is booked in a cycle is seen from the next one on, since one channel has one access a cycle.
+  // Queued, also where memories are: what is booked in a cycle is read in the same cycle.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned c = 0; c < Channels; c++) begin
-        full_from_q[c] = '0;
-        full_to_q[c] = '0;
-        batch_q[c] = '0;
+        full_from_q[c] <= '0;
+        full_to_q[c] <= '0;
+        batch_q[c] <= '0;
       end
-      for (int unsigned b = 0; b < Channels * Banks; b++) bank_q[b] = '0;
-      for (int unsigned t = 0; t < Channels * HorizonNs; t++) tick_q[t] = '0;
+      for (int unsigned b = 0; b < Channels * Banks; b++) bank_q[b] <= '0;
+      for (int unsigned t = 0; t < Channels * HorizonNs; t++) tick_q[t] <= '0;
     end else if (|fire_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (fire_i[p]) begin
@@ -195,20 +205,17 @@ module mem_dram
             automatic logic [31:0] take = rate - spent;
             if (take > left) take = left;
             left -= take;
-            tick_q[place_of(c, t)] = '{epoch: t[TimeBits+:16], spent: spent_b16_t'(spent + take)};
+            tick_q[place_of(c, t)] <= '{epoch: t[TimeBits+:16], spent: spent_b16_t'(spent + take)};
           end
           if (access[p].column_ns >= full_from_q[c] && access[p].column_ns <= full_to_q[c]) begin
-            full_to_q[c] = last_ns[p];
+            full_to_q[c] <= last_ns[p];
           end else if (access[p].column_ns <= now_i + (Ahead >> 1)
                        && (full_to_q[c] <= now_i || access[p].column_ns < full_from_q[c])) begin
-            full_from_q[c] = access[p].column_ns;
-            full_to_q[c] = last_ns[p];
+            full_from_q[c] <= access[p].column_ns;
+            full_to_q[c] <= last_ns[p];
           end
-          if (!is_write_i[p]) batch_q[c][BatchBits-1] = 1'b1;
-          else if (turn[p]) batch_q[c] = BatchBits'(1);
-          else if (batch_q[c][BatchBits-2:0] != '0)
-            batch_q[c][BatchBits-2:0] = batch_q[c][BatchBits-2:0] + 1'b1;
-          bank_q[bank[p]] = after(bank_q[bank[p]], access[p], row[p], column_ns[p], is_write_i[p]);
+          batch_q[c] <= batch_after(batch_q[c], is_write_i[p], turn[p]);
+          bank_q[bank[p]] <= after(bank_q[bank[p]], access[p], row[p], column_ns[p], is_write_i[p]);
         end
       end
     end

@@ -49,13 +49,13 @@ module mem_hbm_tags
   dpa_line_t              tag_q   [Sets*Ways];
   logic [SectorLines-1:0] valid_q [Sets*Ways];
   logic [WayBits-1:0]     victim_q[Sets];
-  logic [31:0]            used_q  [(Sets+31)/32];  // sets that have been used since reset
+  logic                   used_q  [Sets];  // since reset
   fill_t                  fill_q  [FillEntries];
 
   logic [SetBits-1:0]  set   [Ports];
   logic [LineBits-1:0] column[Ports];
   dpa_line_t           tag   [Ports];
-  logic [Ports-1:0]    sector_hit, used;
+  logic [Ports-1:0]    sector_hit, used, allocate;
   way_index_t          entry [Ports];
 
   function automatic logic [7:0] fill_index(dpa_line_t addr);
@@ -70,6 +70,21 @@ module mem_hbm_tags
     end
     return first + way_index_t'(victim_q[s]);
   endfunction
+
+  /// Way behind `e` in its set.
+  function automatic way_index_t next_way(way_index_t e);
+    return Ways > 1 ? (e & ~way_index_t'(Ways - 1)) | ((e + 1'b1) & way_index_t'(Ways - 1)) : e;
+  endfunction
+
+  function automatic fill_t fill_after(fill_t fill, dpa_line_t addr, time_ns_t done_ns, logic busy);
+    fill_t next;
+    next.several = busy && (fill.several || fill.line != addr);
+    next.line = addr;
+    next.done_ns = busy && fill.done_ns > done_ns ? fill.done_ns : done_ns;
+    return next;
+  endfunction
+
+  assign allocate = fire_i & ~hit_o & ~no_allocate_i;
 
   always_comb begin
     for (int unsigned p = 0; p < Ports; p++) begin
@@ -88,11 +103,18 @@ module mem_hbm_tags
           column[p] = LineBits'(line_i[p] & ~(~dpa_line_t'(0) << SectorLog2));
           set[p] = SetBits'((line_i[p] >> SectorLog2) & ~(~dpa_line_t'(0) << SetLog2));
           tag[p] = line_i[p] >> (SectorLog2 + SetLog2);
-          used[p] = used_q[32'(set[p]) / 32][5'(set[p])];
+          used[p] = used_q[set[p]];
           entry[p] = way_index_t'(32'(set[p]) * Ways);
           if (used[p]) begin
             entry[p] = place_of(set[p], tag[p]);
             sector_hit[p] = tag_q[entry[p]] == tag[p] && valid_q[entry[p]] != '0;
+          end
+          // Ports that look for different sectors of one set in the same cycle and have none take a way each.
+          if (!sector_hit[p]) begin
+            for (int unsigned e = 0; e < p; e++) begin
+              if (look_i[e] && !sector_hit[e] && entry[e] == entry[p] && tag[e] != tag[p])
+                entry[p] = next_way(entry[p]);
+            end
           end
           hit_o[p] = sector_hit[p] && valid_q[entry[p]][column[p]];
           if (hit_o[p] && (fill_q[fill_index(line_i[p])].line == line_i[p] || fill_q[fill_index(line_i[p])].several))
@@ -102,36 +124,34 @@ module mem_hbm_tags
     end
   end
 
-  // Allocations of a cycle follow each other in the order of the ports, so that two in one set take two ways.
+  // Lines that ports allocate in one sector in the same cycle come together, fills that meet at one place wait for the last.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned i = 0; i < (Sets + 31) / 32; i++) used_q[i] = '0;
-      for (int unsigned i = 0; i < FillEntries; i++) fill_q[i] = '0;
+      for (int unsigned i = 0; i < Sets; i++) used_q[i] <= 1'b0;
+      for (int unsigned i = 0; i < FillEntries; i++) fill_q[i] <= '0;
     end else if (|fire_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
-        if (fire_i[p] && !no_allocate_i[p] && !hit_o[p]) begin
-          automatic way_index_t e = '0;
-          if (!used_q[32'(set[p]) / 32][5'(set[p])]) begin
-            used_q[32'(set[p]) / 32] = used_q[32'(set[p]) / 32] | (32'd1 << 5'(set[p]));
-            victim_q[set[p]] = '0;
-            for (int unsigned w = 0; w < Ways; w++) valid_q[way_index_t'(32'(set[p]) * Ways + w)] = '0;
+        if (allocate[p]) begin
+          automatic logic [SectorLines-1:0] valid = sector_hit[p] ? valid_q[entry[p]] : '0;
+          automatic fill_t fill = fill_q[fill_index(line_i[p])];
+          automatic logic first = !used[p];  // in this set
+          fill = fill_after(fill, line_i[p], fill_ns_i[p], fill.done_ns > now_i);
+          for (int unsigned e = 0; e < p; e++) begin
+            if (allocate[e] && entry[e] == entry[p] && tag[e] == tag[p]) valid |= SectorLines'(1) << column[e];
+            if (allocate[e] && is_fill_i[e] && fill_index(line_i[e]) == fill_index(line_i[p]))
+              fill = fill_after(fill, line_i[e], fill_ns_i[e], 1'b1);
+            if (allocate[e] && set[e] == set[p]) first = 1'b0;
           end
-          e = place_of(set[p], tag[p]);
-          valid_q[e] = (tag_q[e] == tag[p] ? valid_q[e] : '0) | (SectorLines'(1) << column[p]);
-          tag_q[e] = tag[p];
-          if (!sector_hit[p] && WayBits'(e) == victim_q[set[p]])
-            victim_q[set[p]] = Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
-          if (is_fill_i[p]) begin
-            automatic fill_t fill = fill_q[fill_index(line_i[p])];
-            automatic logic busy = fill.done_ns > now_i;
-            fill.several = busy && (fill.several || fill.line != line_i[p]);
-            fill.line = line_i[p];
-            fill.done_ns = busy && fill.done_ns > fill_ns_i[p] ? fill.done_ns : fill_ns_i[p];
-            fill_q[fill_index(line_i[p])] = fill;
+          if (first) begin
+            used_q[set[p]] <= 1'b1;
+            for (int unsigned w = 0; w < Ways; w++) valid_q[way_index_t'(32'(set[p]) * Ways + w)] <= '0;
           end
+          valid_q[entry[p]] <= valid | (SectorLines'(1) << column[p]);
+          tag_q[entry[p]] <= tag[p];
+          if (is_fill_i[p]) fill_q[fill_index(line_i[p])] <= fill;
         end
-        if (fire_i[p] && sector_hit[p] && WayBits'(entry[p]) == victim_q[set[p]])
-          victim_q[set[p]] = Ways > 1 ? victim_q[set[p]] + 1'b1 : '0;
+        if (fire_i[p] && (sector_hit[p] ? WayBits'(entry[p]) == victim_q[set[p]] : allocate[p]))
+          victim_q[set[p]] <= Ways > 1 ? WayBits'(entry[p]) + 1'b1 : '0;
       end
     end
   end

@@ -56,9 +56,9 @@ module pf_mem
 
   // Bookings ahead of time stand for the queues of the memory controllers.
   localparam int unsigned HbmAheadNs = 64;
-  localparam int unsigned HbmHorizonNs = 512;
+  localparam int unsigned HbmHorizonNs = 256;
   localparam int unsigned DdrAheadNs = 160;
-  localparam int unsigned DdrHorizonNs = 1024;
+  localparam int unsigned DdrHorizonNs = 512;
   localparam int unsigned HbmRowLines = 16;      // 1 KiB row of a pseudo channel
   localparam int unsigned SubChannels = 2;       // of a DDR5 channel, 32 bit wide
   localparam int unsigned SubChannelLog2 = $clog2(SubChannels);
