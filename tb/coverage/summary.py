@@ -42,7 +42,7 @@ class Summary:
 
 
 def excluded_lines(text: str, exclusions: list[LineExclusion]) -> dict[int, str]:
-    """Lines of a source that a pattern excludes -> reason; a statement goes on to its semicolon, a block to its end."""
+    """Lines that a pattern excludes -> reason; a statement goes to its semicolon, a block or function to its end."""
     found: dict[int, str] = {}
     lines = text.splitlines()
     for exclusion in exclusions:
@@ -50,7 +50,10 @@ def excluded_lines(text: str, exclusions: list[LineExclusion]) -> dict[int, str]
             if not re.search(exclusion.pattern, line):
                 continue
             end = start
-            if re.search(r"\bbegin\b", line):
+            if re.search(r"\bfunction\b", line):
+                while end + 1 < len(lines) and "endfunction" not in lines[end]:
+                    end += 1
+            elif re.search(r"\bbegin\b", line):
                 indent = len(line) - len(line.lstrip())
                 while end + 1 < len(lines) and not re.match(rf" {{0,{indent}}}end\b", lines[end]):
                     end += 1

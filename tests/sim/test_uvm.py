@@ -61,6 +61,17 @@ def name_of(fault: dict[str, Any]) -> str:
     return str(fault.get("twin") or fault.get("plusargs", {}).get("inject") or "time")
 
 
+def faults() -> list[Any]:
+    """One fault of each test always, the others in the regression."""
+    seen: set[str] = set()
+    found = []
+    for test, fault, words in FAULTS:
+        marks = [pytest.mark.regress] if test in seen else []
+        found.append(pytest.param(test, fault, words, id=f"{test}-{name_of(fault)}", marks=marks))
+        seen.add(test)
+    return found
+
+
 @pytest.mark.parametrize("test", TESTS)
 def test_hardware_passes(test: str) -> None:
     """Nothing is found, and there was something to find it in."""
@@ -78,9 +89,7 @@ def test_hardware_passes_with_other_seeds(test: str, seed: int) -> None:
     assert done.passed, done.problem or done.outcome["findings"][0]
 
 
-@pytest.mark.parametrize(
-    ("test", "fault", "words"), FAULTS, ids=[f"{test}-{name_of(fault)}" for test, fault, _ in FAULTS]
-)
+@pytest.mark.parametrize(("test", "fault", "words"), faults())
 def test_a_fault_is_found(test: str, fault: dict[str, Any], words: str) -> None:
     """The same test with a fault planted fails, with words that say what is wrong."""
     done = launch.run(test, **fault)

@@ -37,6 +37,10 @@ SOURCE = """module m;
       $fatal(1);
     end
   end
+  function automatic int table_of();
+    int x = 1;
+    return x;
+  endfunction
 endmodule
 """
 
@@ -107,6 +111,8 @@ def test_line_ranges_and_broken_files() -> None:
 def test_patterns_exclude_statements_and_blocks() -> None:
     exclusion = LineExclusion(files="*", pattern=r"\$fatal|Worse", reason="ends the run early")
     assert sorted(excluded_lines(SOURCE, [exclusion])) == [9, 10, 11, 12, 13, 14]
+    function = LineExclusion(files="*", pattern=r"function .* table_of", reason="computed by the compiler")
+    assert sorted(excluded_lines(SOURCE, [function])) == [16, 17, 18, 19]
 
 
 def test_summary_leaves_out_what_is_excluded_and_names_what_is_missing(tmp_path: Path) -> None:
