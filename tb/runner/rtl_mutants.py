@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from prismem.tb.runner.toolchain import clean_environment, commit, tool_versions
 
 RESULT = BUILD_RTL_MUTANTS / "result.json"
 AT_ONCE = 2
-WALL_S_MAX = 900  # of one mutant; a test that hangs has not noticed anything
+WALL_S_MAX = 900  # of one test; one that hangs has not noticed anything
 MESSAGE_MAX = 400
 PYTEST_FAILED = 1  # exit code: tests ran, and some failed
 NO_BUILD = "the RTL does not build"
@@ -104,7 +104,7 @@ def problems(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
     return [problem for mutant in mutants if (problem := mutant.problem(root))]
 
 
-def run_tests(tests: Iterable[str], folder: Path, rtl: Path | None) -> tuple[int | None, str | None, str]:
+def run_tests(tests: Sequence[str], folder: Path, rtl: Path | None) -> tuple[int | None, str | None, str]:
     """Run tests on the hardware at `rtl` (None: the tree's).
 
     Returns pytest's exit code (None: it ran too long), the first test that failed, and what it said.
@@ -113,6 +113,8 @@ def run_tests(tests: Iterable[str], folder: Path, rtl: Path | None) -> tuple[int
     report = folder / "tests.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += ["-n", str(AT_ONCE)] if rtl is None else []
+    limit_s = WALL_S_MAX * len(tests)
     environment = clean_environment() | ({RTL_VARIABLE: str(rtl)} if rtl else {})
     with (folder / "tests.log").open("w", encoding="utf-8") as log:
         child = subprocess.Popen(
@@ -125,14 +127,14 @@ def run_tests(tests: Iterable[str], folder: Path, rtl: Path | None) -> tuple[int
             start_new_session=True,
         )
         try:
-            code: int | None = child.wait(timeout=WALL_S_MAX)
+            code: int | None = child.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             code = None
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
-    failed, message = _first_failure(report) if code is not None else (None, f"ran past {WALL_S_MAX} s")
+    failed, message = _first_failure(report) if code is not None else (None, f"ran past {limit_s} s")
     return code, failed, message or f"no test failed; see {relative(folder / 'tests.log')}"
 
 

@@ -10,7 +10,7 @@ from prismem.tb.runner.rtl_mutants import Mutant, judge, load, problems, write_r
 
 MUTANTS = {mutant.name: mutant for mutant in load()}
 # Built and run by `make test`; the others by `make regress` and `make rtl-mutants`.
-DAILY = ("interleave_bit_wrong",)
+DAILY = ("header_slot_off_by_one", "poison_forgotten")
 HARMLESS = Mutant(
     name="a_comment",
     description="changes a comment of the hardware alone",
