@@ -16,6 +16,7 @@ from prismem.lib.emu import LINE_BYTES, Engine
 from prismem.tb import traffic
 from prismem.tb.job import Context, Job, JobOptions, Request, register
 
+EDGES = 50  # counted lines over those in flight, from which on the edges of the window do not show
 PATTERNS = {pattern.name.lower(): pattern for pattern in traffic.Pattern}
 
 
@@ -97,7 +98,7 @@ class EnginesJob(Job):
         (reading,) = traffic.readings(ctx)
         reading.check_clean("engines")
         figures = reading.hosts()
-        traffic.check_little("engines", [host for host in figures if sum(host.requests) > 1000])
+        traffic.check_little("engines", [host for host in figures if _lines(host) >= EDGES * ctx.options.outstanding])
         return {
             "engines": {
                 "hosts_gb_s": [round(host.moved_gb_s(), 3) for host in figures],
@@ -125,3 +126,7 @@ class EnginesJob(Job):
                 lines.append(f"{kind}: " + ", ".join(f"{key} {value:,}" for key, value in engines[kind].items()))
         lines.append(f"{run['cycles']:,} cycles at {run['cycles_per_s']:,}/s")
         return "\n".join(lines)
+
+
+def _lines(host: traffic.HostFigures) -> int:
+    return sum(count for kind in host.lines for count in kind.values())

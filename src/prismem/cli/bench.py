@@ -28,7 +28,7 @@ from prismem.tb.uvm.speed import compare
 
 RESULT = BUILD / "bench" / "result.json"
 SIZES = (2, 4)
-ENGINE_SIZES = {4: 20_000, 16: 4_000}  # requests a host
+ENGINE_SIZES = {4: 60_000, 16: 8_000}  # requests a host
 RTL_RUNS = 10
 GOALS = {
     "hook_hit_ns": "at most 5",
