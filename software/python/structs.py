@@ -20,6 +20,7 @@ class FormatOptions(c.Structure):
         ("channels", c.c_uint32),
         ("hash_seed", c.c_uint64),
         ("name_space", c.c_uint8 * 16),
+        ("lease_ns", c.c_uint64),
     ]
 
 

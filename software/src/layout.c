@@ -13,6 +13,9 @@
 #define CHUNK_BYTES_MAX (UINT64_C(1) << 30)
 #define OBJECTS_MAX 4096u
 #define CHANNELS_MAX 64u
+#define LEASE_NS_DEFAULT UINT64_C(2000000000)
+#define LEASE_NS_MIN UINT64_C(1000)
+#define LEASE_NS_MAX UINT64_C(3600000000000)
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -36,6 +39,7 @@ static void params_default(pmi_params *p) {
   if (p->chunk_bytes == 0) p->chunk_bytes = UINT64_C(64) << 10;
   if (p->objects == 0) p->objects = 64;
   if (p->channels == 0) p->channels = 1;
+  if (p->lease_ns == 0) p->lease_ns = LEASE_NS_DEFAULT;
 }
 
 int pmi_params_check(pmi_params *p) {
@@ -54,6 +58,8 @@ int pmi_params_check(pmi_params *p) {
                      (unsigned long long)p->block_bytes);
   if (p->objects > OBJECTS_MAX) return outside("objects", p->objects, 1, OBJECTS_MAX);
   if (p->channels > CHANNELS_MAX) return outside("channels", p->channels, 1, CHANNELS_MAX);
+  if (p->lease_ns < LEASE_NS_MIN || p->lease_ns > LEASE_NS_MAX)
+    return outside("lease_ns", p->lease_ns, LEASE_NS_MIN, LEASE_NS_MAX);
   if (p->pool_bytes == 0 || p->pool_bytes % PMI_POOL_ALIGN != 0)
     return pmi_error(EINVAL, "pool_bytes: %llu is not a multiple of 2 MiB", (unsigned long long)p->pool_bytes);
   return 0;
@@ -81,9 +87,11 @@ static uint64_t layout_digest(const pmi_layout *l) {
                             offsetof(pmi_bucket, offset),
                             l->nodes,
                             l->claims,
+                            l->verdicts,
                             l->doorbells,
                             l->requests,
                             l->grants,
+                            l->lock_states,
                             l->lock_table,
                             l->objects,
                             l->channels,
@@ -111,9 +119,11 @@ int pmi_layout_compute(const pmi_params *p, pmi_layout *l) {
   l->pins_bytes = round_up(p->index_slots * sizeof(uint16_t), PM_LINE);
   l->nodes = place(&at, p->nodes * sizeof(pmi_node_record));
   l->claims = place(&at, (uint64_t)p->nodes * 2 * sizeof(pmi_claim_line));
+  l->verdicts = place(&at, p->nodes * sizeof(pmi_verdict));
   l->doorbells = place(&at, p->nodes * sizeof(pmi_doorbell));
   l->requests = place(&at, (uint64_t)p->locks * p->nodes * sizeof(pmi_request));
   l->grants = place(&at, (uint64_t)p->locks * p->nodes * sizeof(pmi_grant));
+  l->lock_states = place(&at, p->locks * sizeof(pmi_lock_state));
   l->lock_table = place(&at, sizeof(pmi_lock_table));
   l->objects = place(&at, p->objects * sizeof(pmi_object));
   l->channels = place(&at, (uint64_t)p->nodes * p->nodes * p->channels * sizeof(pmi_channel));

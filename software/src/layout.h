@@ -16,7 +16,7 @@
 #include "prismem/verbs.h"
 
 #define PMI_MAGIC UINT64_C(0x6c6f6f706d737270) /* "prsmpool" */
-#define PMI_LAYOUT_VERSION 1u
+#define PMI_LAYOUT_VERSION 2u
 #define PMI_POOL_ALIGN (UINT64_C(2) << 20)
 
 #define PMI_ASSERT_LINES(type, lines) static_assert(sizeof(type) == (lines) * PM_LINE, #type " is whole lines")
@@ -26,8 +26,10 @@ typedef struct pmi_params {
   uint64_t pool_bytes, index_slots, index_capacity, block_bytes, chunk_bytes;
   uint32_t nodes, locks, objects, channels;
   uint64_t hash_seed;
+  uint64_t lease_ns;
+  uint64_t spare[7];
 } pmi_params;
-PMI_ASSERT_LINES(pmi_params, 1);
+PMI_ASSERT_LINES(pmi_params, 2);
 
 /* Written once by pm_format; `magic` is stored last and makes the pool valid. */
 typedef struct pmi_superblock {
@@ -41,7 +43,7 @@ typedef struct pmi_superblock {
   uint64_t spare2[3];
   pmi_params params;
 } pmi_superblock;
-PMI_ASSERT_LINES(pmi_superblock, 3);
+PMI_ASSERT_LINES(pmi_superblock, 4);
 
 /* One a node id: written by whoever owns the id; state PMI_NODE_ACTIVE is its claim. */
 typedef struct pmi_node_record {
@@ -58,10 +60,27 @@ typedef struct pmi_claim_line {
 } pmi_claim_line;
 PMI_ASSERT_LINES(pmi_claim_line, 1);
 
-/* One a lock and node, written by the node. */
+/* One a node id, written by the lock manager: which tenures of the id are over because their owner died. */
+typedef struct pmi_verdict {
+  uint64_t dead_epoch;     /* synchronizing word: tenures up to this one are dead, their owner is fenced off */
+  uint64_t repaired_epoch; /* what tenures up to this one left behind is repaired: the id may be claimed again */
+  uint64_t spare[6];
+} pmi_verdict;
+PMI_ASSERT_LINES(pmi_verdict, 1);
+
+/* One a lock, written by the lock manager: nodes that died and may have left what the lock protects half-way. */
+typedef struct pmi_lock_state {
+  uint64_t dead;  /* bit n: node n */
+  uint64_t since; /* tenure of the lock when the last of these bits was set; stored before `dead` */
+  uint64_t spare[6];
+} pmi_lock_state;
+PMI_ASSERT_LINES(pmi_lock_state, 1);
+
+/* One a lock and node, written by the node; by the lock manager once the node is dead. */
 typedef struct pmi_request {
-  uint64_t word; /* synchronizing word: ticket * 2 + waiting */
-  uint64_t spare[7];
+  uint64_t word;     /* synchronizing word: ticket * 2 + waiting */
+  uint64_t repaired; /* last tenure in which this node repaired what the dead had left; stored before `word` */
+  uint64_t spare[6];
 } pmi_request;
 PMI_ASSERT_LINES(pmi_request, 1);
 
@@ -69,16 +88,21 @@ PMI_ASSERT_LINES(pmi_request, 1);
 typedef struct pmi_grant {
   uint64_t ticket;   /* synchronizing word: the request with this ticket holds the lock */
   uint64_t tenure;   /* how many grants this lock has seen */
-  uint64_t previous; /* node + 1 that held it before, 0 none */
-  uint64_t spare[5];
+  uint64_t previous; /* node + 1 that held it before, 0 none or unknown */
+  uint64_t dead;     /* pmi_lock_state.dead at the grant */
+  uint64_t term;     /* of the manager that granted */
+  uint64_t spare[3];
 } pmi_grant;
 PMI_ASSERT_LINES(pmi_grant, 1);
 
-/* One a node, written by the node: tells the manager which request lines are worth a look. */
+/* One a node, written by the node: which request lines are worth a look, its heartbeat, its part in lock management. */
 typedef struct pmi_doorbell {
   uint64_t sequence; /* one more at each request and release */
   uint64_t wanted;   /* bit l set while the node waits for or holds lock l; stored before the sequence */
-  uint64_t spare[6];
+  uint64_t beat;     /* one more at each heartbeat; 0: the node has no lease and is never taken for dead by its silence */
+  uint64_t term;     /* synchronizing word: term of lock management * 2 + acting */
+  uint64_t accused;  /* bit n: this node asks the manager to look whether the owner of node n is gone */
+  uint64_t spare[3];
 } pmi_doorbell;
 PMI_ASSERT_LINES(pmi_doorbell, 1);
 
@@ -156,7 +180,7 @@ enum { PMI_LOCK_META = 0, PMI_LOCK_ALLOC = 1, PMI_LOCK_INDEX = 2, PMI_LOCK_OBJEC
 
 /* Offsets of the regions in bytes, each a multiple of 64; filled by pmi_layout_compute(). */
 typedef struct pmi_layout {
-  uint64_t nodes, claims, doorbells, requests, grants;
+  uint64_t nodes, claims, verdicts, doorbells, requests, grants, lock_states;
   uint64_t lock_table;
   uint64_t objects;
   uint64_t channels;

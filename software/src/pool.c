@@ -40,7 +40,8 @@ int pm_format(const char *path, const pm_format_options *opts) {
                        .locks = opts->locks,
                        .objects = opts->objects,
                        .channels = opts->channels,
-                       .hash_seed = opts->hash_seed};
+                       .hash_seed = opts->hash_seed,
+                       .lease_ns = opts->lease_ns};
   unsigned char *base = NULL;
   int rc = pmi_region_map(path, opts->pool_bytes, 1, &base, &params.pool_bytes);
   if (rc < 0) return rc;

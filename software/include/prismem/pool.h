@@ -32,6 +32,7 @@ typedef struct pm_format_options {
   uint32_t channels;       /**< rendezvous channels a pair and direction [1] */
   uint64_t hash_seed;      /**< seed of every digest */
   uint8_t name_space[16];  /**< digest of model, dtype, layout: attach refuses another */
+  uint64_t lease_ns;       /**< a node with a heartbeat that is silent for so long counts as dead [2 s] */
 } pm_format_options;
 
 typedef struct pm_open_options {
