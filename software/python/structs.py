@@ -21,6 +21,8 @@ class FormatOptions(c.Structure):
         ("hash_seed", c.c_uint64),
         ("name_space", c.c_uint8 * 16),
         ("lease_ns", c.c_uint64),
+        ("replacement", c.c_uint32),
+        ("place_bits", c.c_uint32),
     ]
 
 

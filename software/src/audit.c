@@ -84,7 +84,7 @@ static int audit_bucket(pm_pool *pool, uint64_t slot, int listed, uint64_t *tomb
  * only while this node is the one that holds it and no lookup runs, which the caller of an audit sees to. */
 static int audit_pins(pm_pool *pool, uint64_t slot) {
   const enum pmi_bucket_state state = pmi_state_of(pmi_bucket_read(pool, slot));
-  if ((state == BUCKET_FREE || state == BUCKET_TOMBSTONE) && pmi_pins_of_slot(pool, slot) != 0)
+  if ((state == BUCKET_FREE || state == BUCKET_TOMBSTONE) && pmi_pins_use(pool, slot).pins != 0)
     return unclean("a pin is held on an empty bucket", slot);
   return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "lru.h"
 #include "pins.h"
+#include "policy.h"
 
 #define TOMBSTONE_SHARE 8u
 
@@ -27,8 +28,7 @@ uint64_t pmi_bucket_read(pm_pool *pool, uint64_t slot) {
   return pmi_load(&bucket->control);
 }
 
-/* Published at once: readers need no lock to see it. */
-static void store_control(pm_pool *pool, uint64_t slot, uint64_t control) {
+void pmi_bucket_store(pm_pool *pool, uint64_t slot, uint64_t control) {
   pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   pmi_store(&bucket->control, control);
   pmi_publish(pool, bucket, sizeof *bucket);
@@ -79,21 +79,21 @@ uint32_t pmi_bucket_take(pm_pool *pool, uint64_t slot, pm_digest digest, pm_dige
   pmi_digest_set(&bucket->parent, parent);
   bucket->offset = offset;
   bucket->length = pool->params.block_bytes;
-  store_control(pool, slot, pmi_control(BUCKET_RESERVED, pool->node, generation));
+  pmi_bucket_store(pool, slot, pmi_control(BUCKET_RESERVED, pool->node, generation));
   return generation;
 }
 
 /* A Dekker step with the readers: they publish a pin, sync and read the state; the evictor publishes the state, syncs and
  * reads the pins. At least one of the two sees the other. The sync holds also between threads of one node, whose pins are read
- * without an acquire: there the store of the state must leave the store buffer before the pins are read. The look before is
- * for the blocks that are in use all the time. */
-int pmi_bucket_close(pm_pool *pool, uint64_t slot) {
-  if (pmi_pins_of_slot(pool, slot) != 0) return 0;
+ * without an acquire: there the store of the state must leave the store buffer before the pins are read. */
+int pmi_bucket_close(pm_pool *pool, uint64_t slot, uint32_t *uses) {
   const uint64_t control = pmi_bucket_read(pool, slot);
-  store_control(pool, slot, pmi_with_state(control, BUCKET_EVICTING));
+  pmi_bucket_store(pool, slot, pmi_with_state(control, BUCKET_EVICTING));
   pmi_sync(pool);
-  if (pmi_pins_of_slot(pool, slot) == 0) return 1;
-  store_control(pool, slot, pmi_with_state(control, BUCKET_READY));
+  const pmi_use use = pmi_pins_use(pool, slot);
+  *uses = use.uses;
+  if (use.pins == 0) return 1;
+  pmi_bucket_store(pool, slot, pmi_with_state(control, BUCKET_READY));
   return 0;
 }
 
@@ -101,12 +101,12 @@ void pmi_bucket_retire(pm_pool *pool, uint64_t slot) {
   const uint64_t mask = pmi_slot_mask(pool);
   pmi_index_head *head = pmi_index_head_of(pool);
   pmi_hold_changed(pool, &pool->index, head);
-  store_control(pool, slot, pmi_with_state(pmi_bucket_read(pool, slot), BUCKET_TOMBSTONE));
+  pmi_bucket_store(pool, slot, pmi_with_state(pmi_bucket_read(pool, slot), BUCKET_TOMBSTONE));
   head->tombstones += 1;
   if (pmi_state_of(pmi_bucket_read(pool, (slot + 1) & mask)) != BUCKET_FREE) return;
   for (uint64_t control = pmi_bucket_read(pool, slot); pmi_state_of(control) == BUCKET_TOMBSTONE;
        control = pmi_bucket_read(pool, slot)) {
-    store_control(pool, slot, pmi_with_state(control, BUCKET_FREE));
+    pmi_bucket_store(pool, slot, pmi_with_state(control, BUCKET_FREE));
     head->tombstones -= 1;
     slot = (slot - 1) & mask;
   }
@@ -115,7 +115,8 @@ void pmi_bucket_retire(pm_pool *pool, uint64_t slot) {
 /* Move an unpinned block to the tombstone `to`. The new bucket is in the device before the old one goes, so a lock-free
  * reader finds the block in one place or the other. */
 static void move(pm_pool *pool, uint64_t from, uint64_t to) {
-  if (!pmi_bucket_close(pool, from)) return;
+  uint32_t uses;
+  if (pmi_pins_use(pool, from).pins != 0 || !pmi_bucket_close(pool, from, &uses)) return;
   const pmi_bucket *old = pmi_bucket_at(pool, from);
   const uint64_t control = pmi_bucket_read(pool, to);
   pmi_bucket *bucket = pmi_bucket_at(pool, to);
@@ -123,9 +124,10 @@ static void move(pm_pool *pool, uint64_t from, uint64_t to) {
   pmi_digest_set(&bucket->parent, pmi_digest_get(&old->parent));
   bucket->offset = old->offset;
   bucket->length = old->length;
-  store_control(pool, to, pmi_control(BUCKET_READY, pool->node, pmi_generation_of(control) + 1));
+  pmi_bucket_store(pool, to, pmi_control(BUCKET_READY, pool->node, pmi_generation_of(control) + 1));
   pmi_lru_replace(pool, from, to);
-  store_control(pool, from, pmi_with_state(pmi_bucket_read(pool, from), BUCKET_TOMBSTONE));
+  pmi_policy_moved(pool, from, to, uses);
+  pmi_bucket_store(pool, from, pmi_with_state(pmi_bucket_read(pool, from), BUCKET_TOMBSTONE));
 }
 
 static int is_live(enum pmi_bucket_state state) {
@@ -146,7 +148,7 @@ static void free_unneeded(pm_pool *pool, const uint8_t *keep) {
   for (uint64_t slot = 0; slot <= pmi_slot_mask(pool); ++slot) {
     const uint64_t control = pmi_bucket_read(pool, slot);
     if (pmi_state_of(control) != BUCKET_TOMBSTONE || keep[slot]) continue;
-    store_control(pool, slot, pmi_with_state(control, BUCKET_FREE));
+    pmi_bucket_store(pool, slot, pmi_with_state(control, BUCKET_FREE));
     head->tombstones -= 1;
   }
 }

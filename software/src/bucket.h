@@ -23,6 +23,9 @@ static inline uint64_t pmi_control(enum pmi_bucket_state state, uint32_t node, u
 static inline enum pmi_bucket_state pmi_state_of(uint64_t control) {
   return (enum pmi_bucket_state)(control & 0xff);
 }
+static inline uint32_t pmi_reserver_of(uint64_t control) {
+  return control >> 8 & 0xff;
+}
 static inline uint32_t pmi_generation_of(uint64_t control) {
   return (uint32_t)(control >> 32);
 }
@@ -50,7 +53,8 @@ static inline uint64_t pmi_slot_mask(const pm_pool *pool) {
   return pool->params.index_slots - 1;
 }
 static inline uint64_t pmi_home_of(const pm_pool *pool, pm_digest digest) {
-  return digest.lo & pmi_slot_mask(pool);
+  const uint32_t unused = 64 - pool->params.place_bits;
+  return digest.lo << unused >> unused & pmi_slot_mask(pool);
 }
 
 /* All below: PMI_LOCK_INDEX is held. */
@@ -63,8 +67,10 @@ uint64_t pmi_bucket_read(pm_pool *pool, uint64_t slot);
 enum pmi_bucket_state pmi_bucket_find(pm_pool *pool, pm_digest digest, pm_digest parent, uint64_t *slot);
 /** Fill a free slot or tombstone: RESERVED by this node with the next generation, which is returned. */
 uint32_t pmi_bucket_take(pm_pool *pool, uint64_t slot, pm_digest digest, pm_digest parent, uint64_t offset);
-/** READY -> EVICTING, unless somebody has pinned it: then it stays READY and the result is 0. */
-int pmi_bucket_close(pm_pool *pool, uint64_t slot);
+/** READY -> EVICTING, unless somebody has pinned it: then it stays READY and the result is 0. *uses gets pmi_use.uses. */
+int pmi_bucket_close(pm_pool *pool, uint64_t slot, uint32_t *uses);
+/** Store the control word last and publish the bucket at once: readers need no lock to see it. */
+void pmi_bucket_store(pm_pool *pool, uint64_t slot, uint64_t control);
 /** A bucket that is RESERVED by this node or EVICTING becomes a tombstone, or free where no probe chain passes. */
 void pmi_bucket_retire(pm_pool *pool, uint64_t slot);
 /** When there are many tombstones: move blocks that nobody has pinned towards their home, free what no chain needs. */

@@ -123,13 +123,14 @@ int pm_index_lookup(pm_pool *pool, uint64_t request, const pm_digest *chain, siz
   return (int)k;
 }
 
-/* The reserver is the only writer of the bucket, so its own copy is the newest. */
+/* The reserver is the only writer of the bucket while it lives; one that was taken for dead has lost it, so it looks. */
 int pm_index_commit(pm_pool *pool, pm_ref *refs, size_t n) {
   const int rc = pmi_usable(pool);
   if (rc < 0) return rc;
   for (size_t i = 0; i < n; ++i) {
     if (refs[i].state != PM_REF_RESERVED) continue;
     pmi_bucket *bucket = pmi_bucket_at(pool, refs[i].slot);
+    acquire_bucket(pool, refs[i].slot);
     const uint64_t reserved = pmi_control(BUCKET_RESERVED, pool->node, refs[i].generation);
     if (pmi_load(&bucket->control) != reserved)
       return pmi_error(ESTALE, "refs[%zu]: slot %llu is not reserved with generation %u by this node", i,

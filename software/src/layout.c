@@ -16,6 +16,7 @@
 #define LEASE_NS_DEFAULT UINT64_C(2000000000)
 #define LEASE_NS_MIN UINT64_C(1000)
 #define LEASE_NS_MAX UINT64_C(3600000000000)
+#define PLACE_BITS_MAX 64u
 
 static uint64_t round_up(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -40,6 +41,7 @@ static void params_default(pmi_params *p) {
   if (p->objects == 0) p->objects = 64;
   if (p->channels == 0) p->channels = 1;
   if (p->lease_ns == 0) p->lease_ns = LEASE_NS_DEFAULT;
+  if (p->place_bits == 0) p->place_bits = PLACE_BITS_MAX;
 }
 
 int pmi_params_check(pmi_params *p) {
@@ -60,6 +62,8 @@ int pmi_params_check(pmi_params *p) {
   if (p->channels > CHANNELS_MAX) return outside("channels", p->channels, 1, CHANNELS_MAX);
   if (p->lease_ns < LEASE_NS_MIN || p->lease_ns > LEASE_NS_MAX)
     return outside("lease_ns", p->lease_ns, LEASE_NS_MIN, LEASE_NS_MAX);
+  if (p->replacement > PM_REPLACE_CLOCK) return outside("replacement", p->replacement, 0, PM_REPLACE_CLOCK);
+  if (p->place_bits > PLACE_BITS_MAX) return outside("place_bits", p->place_bits, 1, PLACE_BITS_MAX);
   if (p->pool_bytes == 0 || p->pool_bytes % PMI_POOL_ALIGN != 0)
     return pmi_error(EINVAL, "pool_bytes: %llu is not a multiple of 2 MiB", (unsigned long long)p->pool_bytes);
   return 0;
@@ -83,6 +87,7 @@ static uint64_t layout_digest(const pmi_layout *l) {
                             sizeof(pmi_request),
                             sizeof(pmi_bucket),
                             sizeof(pmi_link),
+                            sizeof(pmi_pin_cell),
                             sizeof(pmi_channel),
                             offsetof(pmi_bucket, offset),
                             l->nodes,
@@ -116,7 +121,7 @@ int pmi_layout_compute(const pmi_params *p, pmi_layout *l) {
   uint64_t at = round_up(sizeof(pmi_superblock), 4096);
   const uint64_t chunks_most = p->pool_bytes / p->chunk_bytes;
   l->bitmap_bytes = round_up(p->chunk_bytes / PM_LINE / 8, PM_LINE);
-  l->pins_bytes = round_up(p->index_slots * sizeof(uint16_t), PM_LINE);
+  l->pins_bytes = round_up(p->index_slots * sizeof(pmi_pin_cell), PM_LINE);
   l->nodes = place(&at, p->nodes * sizeof(pmi_node_record));
   l->claims = place(&at, (uint64_t)p->nodes * 2 * sizeof(pmi_claim_line));
   l->verdicts = place(&at, p->nodes * sizeof(pmi_verdict));

@@ -27,7 +27,9 @@ typedef struct pmi_params {
   uint32_t nodes, locks, objects, channels;
   uint64_t hash_seed;
   uint64_t lease_ns;
-  uint64_t spare[7];
+  uint32_t replacement; /* enum pm_replacement */
+  uint32_t place_bits;  /* bits of a digest that choose its place in the index */
+  uint64_t spare[6];
 } pmi_params;
 PMI_ASSERT_LINES(pmi_params, 2);
 
@@ -99,9 +101,9 @@ PMI_ASSERT_LINES(pmi_grant, 1);
 typedef struct pmi_doorbell {
   uint64_t sequence; /* one more at each request and release */
   uint64_t wanted;   /* bit l set while the node waits for or holds lock l; stored before the sequence */
-  uint64_t beat;     /* one more at each heartbeat; 0: the node has no lease and is never taken for dead by its silence */
-  uint64_t term;     /* synchronizing word: term of lock management * 2 + acting */
-  uint64_t accused;  /* bit n: this node asks the manager to look whether the owner of node n is gone */
+  uint64_t beat; /* one more at each heartbeat; 0: the node has no lease and is never taken for dead by its silence */
+  uint64_t term; /* synchronizing word: term of lock management * 2 + acting */
+  uint64_t accused; /* bit n: this node asks the manager to look whether the owner of node n is gone */
   uint64_t spare[3];
 } pmi_doorbell;
 PMI_ASSERT_LINES(pmi_doorbell, 1);
@@ -146,10 +148,15 @@ typedef struct pmi_index_head {
 } pmi_index_head;
 PMI_ASSERT_LINES(pmi_index_head, 1);
 
-/* Links of one slot in the replacement list; eight a line, written under lock PMI_LOCK_INDEX. */
+/* Links of one slot in the replacement list; four a line, written under lock PMI_LOCK_INDEX. */
 typedef struct pmi_link {
   uint32_t older, younger;
+  uint32_t seen; /* PM_REPLACE_CLOCK: uses of the slot, over all nodes, when the list last looked */
+  uint32_t spare;
 } pmi_link;
+
+/* Pins of one node on one slot in bits 0..15, and how often it took one (modulo 2^16) in bits 16..31; sixteen a line. */
+typedef uint32_t pmi_pin_cell;
 
 /* One a slot. Written under lock PMI_LOCK_INDEX, except while RESERVED: then by the node that reserved it, without lock. */
 typedef struct pmi_bucket {
@@ -190,7 +197,7 @@ typedef struct pmi_layout {
   uint64_t freed;       /* bitmap a chunk: freed by another node than the owner; lock PMI_LOCK_ALLOC */
   uint64_t live;        /* bitmap a chunk: allocated; written by the owner */
   uint64_t index_head, links, buckets;
-  uint64_t pins; /* u16 a node and slot, written by the node */
+  uint64_t pins; /* pmi_pin_cell a node and slot, written by the node */
   uint64_t meta_end;
   uint64_t heap; /* first chunk */
   uint64_t chunk_count;

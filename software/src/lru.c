@@ -1,10 +1,12 @@
 /*
- * Replacement list. Links lie apart from the buckets, so that a bucket line has one writer while it is RESERVED, and eight to
+ * Replacement list. Links lie apart from the buckets, so that a bucket line has one writer while it is RESERVED, and four to
  * a line. All changes of one tenure of the lock stay in the node's cache and are published once at its end.
  */
 #include "lru.h"
 
 #include "bucket.h"
+
+#define USES_MASK UINT32_C(0xffff)
 
 static pmi_link *link_of(pm_pool *pool, uint64_t slot) {
   pmi_link *link = (pmi_link *)pmi_at(pool, pool->layout.links) + slot;
@@ -77,4 +79,34 @@ uint64_t pmi_lru_oldest(pm_pool *pool) {
 
 uint64_t pmi_lru_younger(pm_pool *pool, uint64_t slot) {
   return slot_of(link_of(pool, slot)->younger);
+}
+
+uint64_t pmi_lru_youngest(pm_pool *pool) {
+  return slot_of(pmi_index_head_of(pool)->youngest);
+}
+
+uint64_t pmi_lru_older(pm_pool *pool, uint64_t slot) {
+  return slot_of(link_of(pool, slot)->older);
+}
+
+uint32_t pmi_lru_seen(pm_pool *pool, uint64_t slot) {
+  return link_of(pool, slot)->seen;
+}
+
+void pmi_lru_see(pm_pool *pool, uint64_t slot, uint32_t uses) {
+  pmi_link *link = link_of(pool, slot);
+  if (link->seen == (uses & USES_MASK)) return;
+  link->seen = uses & USES_MASK;
+  pmi_hold_changed(pool, &pool->index, link);
+}
+
+void pmi_lru_rebuild(pm_pool *pool, const uint64_t *slots, uint64_t n) {
+  uint64_t younger = 0;
+  for (uint64_t i = 0; i < n; ++i) {
+    set_older(pool, younger, slots[i] + 1);
+    set_younger(pool, slots[i] + 1, younger);
+    younger = slots[i] + 1;
+  }
+  set_older(pool, younger, 0);
+  set_younger(pool, 0, younger);
 }

@@ -1,6 +1,7 @@
 /*
  * Pins. In the pool each node has an array of counts by slot, in lines that only this node writes; the evictor adds up one
- * line of each node. In DRAM each node knows which request holds which pin, so that a pin dropped twice is an error.
+ * line of each node. Beside the count stands how often a pin was taken, for the replacement policy. In DRAM each node knows
+ * which request holds which pin, so that a pin dropped twice is an error.
  */
 #include "pins.h"
 
@@ -8,6 +9,8 @@
 #include <stdlib.h>
 
 #define TABLE_SIZE_FIRST 256u
+#define PINS_MASK UINT32_C(0xffff) /* of a cell; the rest counts uses */
+#define ONE_USE UINT32_C(0x10000)
 
 typedef struct pin_entry {
   uint64_t request, slot;
@@ -21,11 +24,11 @@ struct pmi_pin_table {
   pin_entry *entries;
 };
 
-static uint16_t *cell_of(const pm_pool *pool, uint32_t node, uint64_t slot) {
-  return (uint16_t *)pmi_at(pool, pool->layout.pins + node * pool->layout.pins_bytes) + slot;
+static pmi_pin_cell *cell_of(const pm_pool *pool, uint32_t node, uint64_t slot) {
+  return (pmi_pin_cell *)pmi_at(pool, pool->layout.pins + node * pool->layout.pins_bytes) + slot;
 }
 
-/* The node's cells start at zero: whoever had the node id before has closed it without pins. */
+/* Whoever had the node id before has closed it without pins, or died with them. */
 int pmi_pins_open(pm_pool *pool) {
   pmi_pin_table *table = calloc(1, sizeof *table);
   pool->pins = table;
@@ -35,7 +38,7 @@ int pmi_pins_open(pm_pool *pool) {
     table->entries = calloc(table->size, sizeof *table->entries);
   }
   if (table == NULL || table->entries == NULL) return pmi_error(ENOMEM, "memory: no room for the table of pins");
-  pm_acquire(cell_of(pool, pool->node, 0), pool->layout.pins_bytes);
+  (void)pmi_pins_clear(pool, pool->node);
   return 0;
 }
 
@@ -96,9 +99,9 @@ static void vacate(pmi_pin_table *table, uint64_t at) {
   table->used -= 1;
 }
 
-static void store_cell(pm_pool *pool, uint16_t *cell, uint16_t count) {
+static void store_cell(pm_pool *pool, pmi_pin_cell *cell, pmi_pin_cell value) {
   if (PM_MUTANT_ON(refcount_dropped)) return;
-  pmi_store(cell, count);
+  pmi_store(cell, value);
   pmi_publish(pool, cell, sizeof *cell);
 }
 
@@ -106,10 +109,11 @@ static int take_one(pm_pool *pool, uint64_t request, uint64_t slot) {
   pmi_pin_table *table = pool->pins;
   const int rc = grow(table);
   if (rc < 0) return rc;
-  uint16_t *cell = cell_of(pool, pool->node, slot);
-  const uint16_t count = pmi_load(cell);
-  if (count == UINT16_MAX) return pmi_error(EOVERFLOW, "pins: slot %llu has 65535", (unsigned long long)slot);
-  store_cell(pool, cell, (uint16_t)(count + 1));
+  pmi_pin_cell *cell = cell_of(pool, pool->node, slot);
+  const pmi_pin_cell value = pmi_load(cell);
+  if ((value & PINS_MASK) == PINS_MASK)
+    return pmi_error(EOVERFLOW, "pins: slot %llu has 65535", (unsigned long long)slot);
+  store_cell(pool, cell, value + 1 + ONE_USE);
   pin_entry *entry = locate(table, request, slot);
   if (entry->count == 0) {
     *entry = (pin_entry){.request = request, .slot = slot};
@@ -126,8 +130,8 @@ static int drop_one(pm_pool *pool, uint64_t request, uint64_t slot) {
   if (entry->count == 0)
     return pmi_error(EPROTO, "pins: request %llu holds no pin on slot %llu", (unsigned long long)request,
                      (unsigned long long)slot);
-  uint16_t *cell = cell_of(pool, pool->node, slot);
-  store_cell(pool, cell, (uint16_t)(pmi_load(cell) - 1));
+  pmi_pin_cell *cell = cell_of(pool, pool->node, slot);
+  store_cell(pool, cell, pmi_load(cell) - 1);
   entry->count -= 1;
   table->total -= 1;
   if (entry->count == 0) vacate(table, (uint64_t)(entry - table->entries));
@@ -160,12 +164,29 @@ int pmi_pins_drop(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n)
   return rc;
 }
 
-uint32_t pmi_pins_of_slot(pm_pool *pool, uint64_t slot) {
-  uint32_t pins = 0;
+pmi_use pmi_pins_use(pm_pool *pool, uint64_t slot) {
+  pmi_use use = {0};
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    const uint16_t *cell = cell_of(pool, node, slot);
+    const pmi_pin_cell *cell = cell_of(pool, node, slot);
     if (node != pool->node) pmi_acquire(pool, cell, sizeof *cell);
-    pins += pmi_load(cell);
+    const pmi_pin_cell value = pmi_load(cell);
+    use.pins += value & PINS_MASK;
+    use.uses += value >> 16;
   }
-  return pins;
+  use.uses &= PINS_MASK;
+  return use;
+}
+
+uint64_t pmi_pins_clear(pm_pool *pool, uint32_t node) {
+  pmi_acquire(pool, cell_of(pool, node, 0), pool->layout.pins_bytes);
+  uint64_t pinned = 0;
+  for (uint64_t slot = 0; slot < pool->params.index_slots; ++slot) {
+    pmi_pin_cell *cell = cell_of(pool, node, slot);
+    const pmi_pin_cell value = pmi_load(cell);
+    if ((value & PINS_MASK) == 0) continue;
+    pmi_store(cell, value & ~PINS_MASK);
+    pmi_publish(pool, cell, sizeof *cell);
+    pinned += 1;
+  }
+  return pinned;
 }

@@ -10,7 +10,14 @@
 int pmi_pins_take(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n);
 /** Drop them. -EPROTO when a pin is not held: then none is dropped. */
 int pmi_pins_drop(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n);
-/** Pins of all nodes on the slot, as the device has them now. */
-uint32_t pmi_pins_of_slot(pm_pool *pool, uint64_t slot);
+
+/** Pins on a slot, and how often one was taken so far (modulo 2^16), over all nodes. */
+typedef struct pmi_use {
+  uint32_t pins, uses;
+} pmi_use;
+/** As the device has them now. */
+pmi_use pmi_pins_use(pm_pool *pool, uint64_t slot);
+/** Drop all pins of `node`, which is dead or has not begun yet. Returns how many slots had one. */
+uint64_t pmi_pins_clear(pm_pool *pool, uint32_t node);
 
 #endif

@@ -41,7 +41,9 @@ int pm_format(const char *path, const pm_format_options *opts) {
                        .objects = opts->objects,
                        .channels = opts->channels,
                        .hash_seed = opts->hash_seed,
-                       .lease_ns = opts->lease_ns};
+                       .lease_ns = opts->lease_ns,
+                       .replacement = opts->replacement,
+                       .place_bits = opts->place_bits};
   unsigned char *base = NULL;
   int rc = pmi_region_map(path, opts->pool_bytes, 1, &base, &params.pool_bytes);
   if (rc < 0) return rc;

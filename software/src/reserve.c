@@ -1,32 +1,35 @@
 /*
  * Prefix index, the side under PMI_LOCK_INDEX that changes it: reserve, abort, evict.
  *
- * Order of pm_index_reserve: blocks of the chain that are there are pinned and moved to the young end, last to first; missing
- * ones are inserted first to last, each taking the memory of the oldest unpinned block when there is no room; at last the
- * whole chain moves to the young end, last to first. So a parent is never older than its child, and residency is block by
- * block that of a plain LRU cache which sees the same chains in the same order.
+ * Order of pm_index_reserve: blocks of the chain that are there are pinned and used, last to first; missing ones are inserted
+ * first to last, each taking the memory of a block that the policy names (policy.c) when there is no room; at last the whole
+ * chain is used, last to first. So under LRU a parent is never older than its child, and residency is block by block that of
+ * a plain cache with the same policy which sees the same chains in the same order.
+ *
+ * Order of the stores, for the sake of a node that dies in between: a bucket is published before the memory that it names
+ * changes hands, and the list and the counters come last, since index_repair.c can write them anew.
  */
 #include <errno.h>
 
 #include "bucket.h"
 #include "lru.h"
 #include "pins.h"
+#include "policy.h"
 
-/* Evict the least recently used block that nobody has pinned; *offset gets its memory. -ENOSPC when there is none. */
-static int evict_oldest(pm_pool *pool, uint64_t *offset) {
-  for (uint64_t slot = pmi_lru_oldest(pool); slot != PMI_NO_SLOT; slot = pmi_lru_younger(pool, slot)) {
-    if (pmi_state_of(pmi_bucket_read(pool, slot)) != BUCKET_READY || !pmi_bucket_close(pool, slot)) continue;
-    *offset = pmi_bucket_at(pool, slot)->offset;
-    pmi_lru_remove(pool, slot);
-    pmi_bucket_retire(pool, slot);
-    pmi_index_head *head = pmi_index_head_of(pool);
-    head->count -= 1;
-    head->evictions += 1;
-    pmi_hold_changed(pool, &pool->index, head);
-    pmi_count(pool, evictions, 1);
-    return 0;
-  }
-  return pmi_error(ENOSPC, "index: every block is pinned or being filled, none can be evicted");
+/* Evict the block that the policy names; *offset gets its memory. -ENOSPC when there is none. */
+static int evict_one(pm_pool *pool, uint64_t *offset) {
+  const uint64_t slot = pmi_policy_close_victim(pool);
+  if (slot == PMI_NO_SLOT)
+    return pmi_error(ENOSPC, "index: every block is pinned or being filled, none can be evicted");
+  *offset = pmi_bucket_at(pool, slot)->offset;
+  pmi_lru_remove(pool, slot);
+  pmi_bucket_retire(pool, slot);
+  pmi_index_head *head = pmi_index_head_of(pool);
+  head->count -= 1;
+  head->evictions += 1;
+  pmi_hold_changed(pool, &pool->index, head);
+  pmi_count(pool, evictions, 1);
+  return 0;
 }
 
 static int find_memory(pm_pool *pool, uint64_t *offset) {
@@ -34,7 +37,7 @@ static int find_memory(pm_pool *pool, uint64_t *offset) {
     const int rc = pm_alloc(pool, pool->params.block_bytes, offset);
     if (rc != -ENOMEM) return rc;
   }
-  return evict_oldest(pool, offset);
+  return evict_one(pool, offset);
 }
 
 /* Insert chain[i], which is absent. */
@@ -49,7 +52,7 @@ static int insert(pm_pool *pool, uint64_t request, pm_digest digest, pm_digest p
   }
   const uint32_t generation = pmi_bucket_take(pool, slot, digest, parent, offset);
   const pm_ref taken = {.slot = slot, .offset = offset, .generation = generation, .state = PM_REF_RESERVED};
-  pmi_lru_insert(pool, slot);
+  pmi_policy_inserted(pool, slot);
   pmi_index_head *head = pmi_index_head_of(pool);
   head->count += 1;
   head->inserts += 1;
@@ -62,7 +65,7 @@ static int insert(pm_pool *pool, uint64_t request, pm_digest digest, pm_digest p
 
 /* Undo an insert: the bucket, the place in the list and the memory. */
 static int remove_reserved(pm_pool *pool, const pm_ref *ref) {
-  pmi_lru_remove(pool, ref->slot);
+  pmi_policy_removed(pool, ref->slot);
   pmi_bucket_retire(pool, ref->slot);
   pmi_index_head *head = pmi_index_head_of(pool);
   head->count -= 1;
@@ -94,12 +97,6 @@ static int pin_present(pm_pool *pool, uint64_t request, pm_digest root, const pm
   return absent;
 }
 
-static void touch_last_to_first(pm_pool *pool, const pm_ref *refs, size_t n) {
-  for (size_t i = n; i-- > 0;) {
-    if (refs[i].state != PM_REF_NONE) pmi_lru_touch(pool, refs[i].slot);
-  }
-}
-
 static void undo(pm_pool *pool, uint64_t request, pm_ref *refs, size_t hits, size_t n) {
   for (size_t i = hits; i < n; ++i) {
     if (refs[i].state == PM_REF_HIT || refs[i].state == PM_REF_RESERVED)
@@ -114,7 +111,7 @@ static int reserve_locked(pm_pool *pool, uint64_t request, pm_digest root, const
   pmi_bucket_compact(pool);
   int rc = pin_present(pool, request, root, chain, n, hits, refs);
   int reserved = 0;
-  if (rc > 0) touch_last_to_first(pool, refs, n);
+  if (rc > 0) pmi_policy_used(pool, refs, n);
   for (size_t i = hits; rc >= 0 && i < n; ++i) {
     if (refs[i].state != PM_REF_NONE) continue;
     rc = insert(pool, request, chain[i], i == 0 ? root : chain[i - 1], &refs[i]);
@@ -124,7 +121,7 @@ static int reserve_locked(pm_pool *pool, uint64_t request, pm_digest root, const
     undo(pool, request, refs, hits, n);
     return rc;
   }
-  touch_last_to_first(pool, refs, n);
+  pmi_policy_used(pool, refs, n);
   return reserved;
 }
 
@@ -144,6 +141,7 @@ static int check_chain(const pm_pool *pool, const pm_digest *chain, size_t n, si
 int pm_index_reserve(pm_pool *pool, uint64_t request, pm_digest root, const pm_digest *chain, size_t n, size_t hits,
                      pm_ref *refs) {
   int rc = check_chain(pool, chain, n, hits, refs);
+  if (rc == 0 && hits == n && !pmi_policy_moves_on_use(pool)) return 0;
   if (rc == 0) rc = pmi_hold_begin(pool, &pool->index);
   if (rc < 0) return rc;
   rc = reserve_locked(pool, request, root, chain, n, hits, refs);
@@ -177,7 +175,7 @@ int pm_index_evict(pm_pool *pool, size_t n) {
   size_t evicted = 0;
   while (evicted < n) {
     uint64_t offset;
-    rc = evict_oldest(pool, &offset);
+    rc = evict_one(pool, &offset);
     if (rc == 0) rc = pm_free(pool, offset);
     if (rc < 0) break;
     evicted += 1;

@@ -113,6 +113,22 @@ const pm_test pm_test_index_share = {
     .worker = share_worker,
     .check = share_check};
 
+const pm_test pm_test_index_share_clock = {
+    .name = "index_share_clock",
+    .about = "the same with second-chance replacement",
+    .format = {.index_slots = 64, .index_capacity = 20, .block_bytes = BLOCK_BYTES, .replacement = PM_REPLACE_CLOCK},
+    .threads = 2,
+    .worker = share_worker,
+    .check = share_check};
+
+const pm_test pm_test_index_share_collide = {
+    .name = "index_share_collide",
+    .about = "the same with all digests on four places: misses, never other bytes",
+    .format = {.index_slots = 64, .index_capacity = 20, .block_bytes = BLOCK_BYTES, .place_bits = 2},
+    .threads = 2,
+    .worker = share_worker,
+    .check = share_check};
+
 /* Node 0 makes blocks and tells the others by signal; they must find them, and must not find them after the eviction. */
 static int handoff_producer(pm_test_ctx *ctx) {
   pm_digest chain[DEPTH];

@@ -19,6 +19,12 @@ extern "C" {
 
 typedef struct pm_pool pm_pool;
 
+/** How the prefix index chooses the block that has to go. */
+enum pm_replacement {
+  PM_REPLACE_LRU = 0,  /**< exact least recently used; every hit moves the chain in a list under the index lock */
+  PM_REPLACE_CLOCK = 1 /**< second chance: a hit costs no line and no lock beyond its pins */
+};
+
 /** What a new pool looks like. Zero fields take the default in brackets. */
 typedef struct pm_format_options {
   uint64_t pool_bytes;     /**< size; rounded up to 2 MiB; for a device or an existing file 0 = all of it */
@@ -33,6 +39,8 @@ typedef struct pm_format_options {
   uint64_t hash_seed;      /**< seed of every digest */
   uint8_t name_space[16];  /**< digest of model, dtype, layout: attach refuses another */
   uint64_t lease_ns;       /**< a node with a heartbeat that is silent for so long counts as dead [2 s] */
+  uint32_t replacement;    /**< enum pm_replacement [PM_REPLACE_LRU] */
+  uint32_t place_bits;     /**< low bits of a digest that choose its bucket [64]; few force collisions, for tests */
 } pm_format_options;
 
 typedef struct pm_open_options {
