@@ -52,6 +52,11 @@ class Json {
     text_ += digits;
     return *this;
   }
+  Json &boolean(bool truth) {
+    separate();
+    text_ += truth ? "true" : "false";
+    return *this;
+  }
   template <typename T>
   Json &field(const char *name, T item) {
     return key(name).value(item);
