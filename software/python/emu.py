@@ -24,6 +24,7 @@ POOL_UNIT_BYTES = 2 << 20  # pools come in whole huge pages
 POOL_PATH = "/prismem/pool"
 EXTERNAL_ARGS = 8
 THREAD_DAEMON = 1
+THREAD_AFTER_CRASH = 2
 
 
 class Port(IntEnum):
@@ -48,6 +49,14 @@ class Clwb(IntEnum):
     MAY = 0
     KEEP = 1
     DROP = 2
+
+
+class Crash(IntEnum):
+    """What dies with a host; the header says what each loses."""
+
+    HOST_DROP = 0
+    HOST_KEEP = 1
+    PROCESS = 2
 
 
 class State(IntEnum):
@@ -181,6 +190,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_spawn_external": (_INT, [_U32, _STR]),
     "emu_external_call": (_INT, [_INT, _PTR, ctypes.POINTER(_I64), ctypes.POINTER(_I64)]),
     "emu_external_exit": (_INT, [_INT, _I64]),
+    "emu_crash_at": (_INT, [_U32, _U64, _U32]),
+    "emu_crash_events": (_I64, [_U32]),
+    "emu_crashed": (_INT, [_U32]),
     "emu_run": (_INT, []),
     "emu_state": (_INT, []),
     "emu_report": (_STR, []),
@@ -245,11 +257,23 @@ class Machine:
             raise EmuError(call, -result, self._library.emu_error().decode())
         return result
 
-    def spawn(self, host: int, name: str, function: Any, argument: Any = None, *, daemon: bool = False) -> int:
-        """Add a thread that runs C `int64_t f(void *)`; `argument` is None, an address or a ctypes object."""
+    def spawn(
+        self,
+        host: int,
+        name: str,
+        function: Any,
+        argument: Any = None,
+        *,
+        daemon: bool = False,
+        after_crash: bool = False,
+    ) -> int:
+        """Add a thread that runs C `int64_t f(void *)`; `argument` is None, an address or a ctypes object.
+
+        With `after_crash` it starts when its host has crashed, and never if that does not happen.
+        """
         pointer = argument if argument is None or isinstance(argument, int) else ctypes.addressof(argument)
         self._kept.append((function, argument))
-        flags = THREAD_DAEMON if daemon else 0
+        flags = (THREAD_DAEMON if daemon else 0) | (THREAD_AFTER_CRASH if after_crash else 0)
         tid = self._library.emu_spawn(host, name.encode(), address_of(function), pointer, flags)
         return self._check("emu_spawn", tid)
 
@@ -274,6 +298,18 @@ class Machine:
     def run(self) -> State:
         """Functional port: run until the end."""
         return State(self._check("emu_run", self._library.emu_run()))
+
+    def crash_at(self, host: int, event: int, kind: Crash = Crash.HOST_DROP) -> None:
+        """`host` dies right before its `event`-th store, flush, fence or DMA line from now on; 0 only counts them."""
+        self._check("emu_crash_at", self._library.emu_crash_at(host, event, int(kind)))
+
+    def crash_events(self, host: int) -> int:
+        """Shared-memory events of the host since `crash_at`."""
+        return self._check("emu_crash_events", self._library.emu_crash_events(host))
+
+    def crashed(self, host: int) -> bool:
+        """Whether the host has crashed."""
+        return bool(self._check("emu_crashed", self._library.emu_crashed(host)))
 
     def state(self) -> State:
         """State now."""

@@ -80,7 +80,10 @@ void emu_destroy(void);
 const char *emu_error(void);
 
 typedef int64_t (*emu_thread_fn)(void *arg);
-enum { EMU_THREAD_DAEMON = 1u /**< the run may end while this thread still runs */ };
+enum {
+  EMU_THREAD_DAEMON = 1u,     /**< the run may end while this thread still runs */
+  EMU_THREAD_AFTER_CRASH = 2u /**< starts when its host has crashed, and never if it does not */
+};
 
 /** Add a thread that runs `fn(arg)` on `host`. Returns its id. A thread that returns non-zero fails the run. */
 int emu_spawn(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags);
@@ -112,6 +115,22 @@ void emu_sleep_ns(uint64_t ns);
 /** A thread reports a failure of its own (a wrong byte, a failed check); ends the run with EMU_FAULT. `addr` may be a
  *  pool address (its line, holders and last writer are added to the report) or NULL. */
 void emu_fail(const void *addr, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/** What dies with a host (emu_crash_at). */
+enum emu_crash {
+  EMU_CRASH_HOST_DROP = 0, /**< threads, pending flushes, cache; write-backs under way are lost (with posted completion) */
+  EMU_CRASH_HOST_KEEP = 1, /**< the same, but write-backs under way arrive */
+  EMU_CRASH_PROCESS = 2    /**< threads only: what they issued takes effect, the cache lives on and writes back later */
+};
+/** Functional port, non-coherent: `host` dies right before its `event`-th shared-memory event from now on: each store,
+ *  flush, fence and DMA line is one. 0: never, but count them. Before the run, or from a running thread. */
+int emu_crash_at(uint32_t host, uint64_t event, uint32_t kind);
+/** No crash any more, no counting. */
+void emu_crash_disarm(uint32_t host);
+/** Events of the host since emu_crash_at, or -EINVAL. */
+int64_t emu_crash_events(uint32_t host);
+/** 1 when the host has crashed, else 0; -EINVAL. */
+int emu_crashed(uint32_t host);
 
 /** DMA engine of the current thread's host: pool <-> any memory, without the host's cache. Asynchronous; a ticket is
  *  positive. `dir` 0: memory to pool, 1: pool to memory. Offsets and sizes are multiples of 64. */

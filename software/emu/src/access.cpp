@@ -109,6 +109,7 @@ void slow_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   }
   if (UNLIKELY(bytes == 0)) return;
   check_end(offset, bytes, pc);
+  crash_point();
   Machine &m = *g_machine;
   Thread &thread = *m.current;
   Host &host = m.hosts[thread.host];

@@ -41,6 +41,7 @@ void load_context(Thread &thread) {
   g_fast.last_offset = thread.last_offset;
   g_fast.last_pc = thread.last_pc;
   g_fast.store_armed = 0;
+  g_fast.crash_armed = host.crash_at != 0;
   g_fast.actor = thread.actor;
   g_fast.epoch = thread.clock[thread.actor];
   thread.step_mark = steps_now();
@@ -51,6 +52,7 @@ void load_context(Thread &thread) {
 void clear_context() {
   g_machine->current = nullptr;
   g_fast.view_bytes = 0;
+  g_fast.crash_armed = 0;
   g_fast.all_views_bytes = 0;
   g_fast.store_armed = 0;
 }

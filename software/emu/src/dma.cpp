@@ -79,6 +79,7 @@ bool issue_one(Host &host) {
     if (!may_issue(ticket) || pick-- != 0) continue;
     const size_t slot = m.rng.below(ticket.todo.size());
     const uint32_t index = ticket.todo[slot];
+    if (crash_dma_line(host)) return false;
     if (snoops() && !snoop_line(host, (ticket.offset >> kLineShift) + index, ticket.dir == 0)) return false;
     ticket.todo[slot] = ticket.todo.back();
     ticket.todo.pop_back();
@@ -93,6 +94,7 @@ bool issue_one(Host &host) {
 void dma_progress(Host &host, uint32_t lines) {
   for (uint32_t i = 0; i < lines && issue_one(host); ++i) {
   }
+  crash_leave();
 }
 
 void dma_issue(Host &host) {

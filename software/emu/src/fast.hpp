@@ -19,6 +19,7 @@ struct Fast {
   uint64_t last_offset;    ///< pool offset and code address of the last access
   uint64_t last_pc;
   uint32_t store_gate;   ///< non-zero: stores take the slow path (flushes pending)
+  uint32_t crash_armed;  ///< the host counts shared-memory events: stores take the slow path
   uint32_t store_armed;  ///< lines of a write hook whose store may not have happened yet: no event may come in between
   uint64_t all_views;    ///< the views of all hosts
   uint64_t all_views_bytes;

@@ -118,6 +118,7 @@ PRISMEM_EXPORT void prismem_hook_lfence(void) {
 PRISMEM_EXPORT void prismem_hook_mfence(void) {
   if (g_fast.view_bytes == 0) return;
   g_fast.store_armed = 0;
+  crash_point();
   Thread &thread = *g_machine->current;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;

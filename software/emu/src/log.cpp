@@ -41,6 +41,8 @@ const char *decision_name(Decision decision) {
       return "fault";
     case Decision::kEnd:
       return "end";
+    case Decision::kCrash:
+      return "crash";
   }
   return "?";
 }
@@ -89,6 +91,6 @@ PRISMEM_EXPORT int emu_log_open(const char *path) {
   g_machine->log = log;
   fprintf(log,
           "# ns decision a b c digest: switch from to ns; fill, write-back host line mask; evict host line dirty; "
-          "prefetch host line cause; retire thread kind line\n");
+          "prefetch host line cause; retire thread kind line; crash host kind event\n");
   return 0;
 }

@@ -217,7 +217,7 @@ PRISMEM_EXPORT int emu_spawn(uint32_t host, const char *name, emu_thread_fn fn, 
     set_error("host: %u is outside 0..%u", host, g_machine->cfg.hosts - 1);
     return -EINVAL;
   }
-  if (fn == nullptr || (flags & ~static_cast<uint32_t>(EMU_THREAD_DAEMON)) != 0) {
+  if (fn == nullptr || (flags & ~static_cast<uint32_t>(EMU_THREAD_DAEMON | EMU_THREAD_AFTER_CRASH)) != 0) {
     set_error("fn is NULL or flags 0x%x has unknown bits", flags);
     return -EINVAL;
   }

@@ -62,6 +62,17 @@ int64_t external_body(Thread &thread);
 void externals_cancel();
 void external_destroy(External *external);
 
+// crash.cpp -----------------------------------------------------------------------------------------------------------
+/** The running thread is about to store, flush or fence, and its host is armed: count, and die when it is time. */
+void crash_step();
+inline void crash_point() {
+  if (UNLIKELY(g_fast.crash_armed)) crash_step();
+}
+/** The host's DMA engine is about to move a line; true when the host died instead. */
+bool crash_dma_line(Host &host);
+/** Does not return when the running thread, or all there was to wait for, has died meanwhile. */
+void crash_leave();
+
 // cache.cpp -----------------------------------------------------------------------------------------------------------
 /** Make the line valid in the thread's host. True when other threads may have run meanwhile. */
 bool fill_line(Thread &thread, Host &host, uint64_t line);
@@ -173,7 +184,8 @@ enum class Decision : uint8_t {
   kTrafficWrite,
   kWake,
   kFault,
-  kEnd
+  kEnd,
+  kCrash
 };
 /** Add a decision to the digest and, when open, to the log. `data` (64 bytes) may be nullptr. */
 void note(Decision decision, uint64_t a, uint64_t b, uint64_t c, const void *data);

@@ -116,7 +116,7 @@ Thread &current() {
 
 void update_gate(Thread &thread) {
   if (g_machine->current != &thread) return;
-  uint32_t gate = thread.streams + thread.writes_ordered;
+  uint32_t gate = thread.streams + thread.writes_ordered + g_fast.crash_armed;
   for (const Pending &entry : thread.pending) {
     gate += entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
   }
@@ -129,6 +129,7 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
     return;
   }
   g_fast.store_armed = 0;
+  crash_point();
   Thread &thread = current();
   Host &host = g_machine->hosts[thread.host];
   count_step();
@@ -148,6 +149,7 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
 void issue_store_fence() {
   if (g_machine == nullptr || g_machine->current == nullptr) return;
   g_fast.store_armed = 0;
+  crash_point();
   Thread &thread = current();
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
@@ -160,6 +162,7 @@ void issue_store_fence() {
 
 void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t pc) {
   g_fast.store_armed = 0;
+  crash_point();
   Thread &thread = current();
   Host &host = g_machine->hosts[thread.host];
   count_step();

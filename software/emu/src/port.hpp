@@ -17,6 +17,8 @@ class MemoryPort {
   virtual bool posted() const { return false; }
   /** Finish own writes of this line now, if this port can; false: the thread has to wait. */
   virtual bool force(uint32_t host, uint64_t line) = 0;
+  /** The host has died: its writes on their way never arrive. */
+  virtual void drop_writes(uint32_t) {}
   /** Let one delayed request make progress; false when there is none. */
   virtual bool progress() = 0;
   /** Nothing on its way. */

@@ -80,6 +80,19 @@ class FunctionalPort final : public MemoryPort {
     return false;
   }
 
+  void drop_writes(uint32_t host_id) override {
+    Host &host = g_machine->hosts[host_id];
+    const auto drop = [&](Request *request) {
+      if (request->host != host_id) return false;
+      host.state[request->line] &= static_cast<uint8_t>(~kWriteback);
+      std::erase(host.in_flight, request);
+      free_request(request);
+      return true;
+    };
+    std::erase_if(delayed_, drop);
+    std::erase_if(host.deferred, drop);
+  }
+
   bool progress() override {
     if (delayed_.empty()) return false;
     finish(delayed_.begin() + static_cast<ptrdiff_t>(g_machine->rng.below(delayed_.size())));

@@ -103,8 +103,13 @@ int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, 
   thread->clock[thread->actor] = 1;
   if (!thread->fiber.create(fiber_main, thread.get())) return -ENOMEM;
   if (m.current != nullptr && detecting()) sync_fork(*m.current, *thread);
-  m.live += (flags & EMU_THREAD_DAEMON) == 0;
-  m.ready.push_back(thread->tid);
+  if (flags & EMU_THREAD_AFTER_CRASH) {
+    thread->state = ThreadState::kBlocked;
+    thread->wait_for = "the crash of its host";
+  } else {
+    m.live += (flags & EMU_THREAD_DAEMON) == 0;
+    m.ready.push_back(thread->tid);
+  }
   const int tid = thread->tid;
   m.threads.push_back(std::move(thread));
   return tid;
