@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prismem.models.profile import Profile
+from prismem.models.profile_tables import SUB_CHANNELS
 from prismem.tb.job import Context
 from prismem.tb.traffic import HostFigures, Load, Reading, readings
 
@@ -21,7 +22,8 @@ WAITS = {
     2: "room for writes on their way to visibility",
     3: "room for responses",
     4: "an older write to the same line",
-    5: "their turn at a channel",
+    5: "their turn at an HBM channel",
+    6: "their turn at a DDR5 channel",
 }
 
 
@@ -61,7 +63,7 @@ def shares(before: Reading | None, after: Reading, profile: Profile) -> dict[str
         "lightpath to the module": most(_differences(before, after, "path_req_busy_ns")),
         "lightpath to the host": most(_differences(before, after, "path_rsp_busy_ns")),
         "HBM channels": together("hbm_busy_ns", profile.hbm.channels.canonical),
-        "DDR5 channels": together("ddr_busy_ns", profile.ddr.channels.canonical),
+        "DDR5 channels": together("ddr_busy_ns", SUB_CHANNELS * profile.ddr.channels.canonical),
     }
     return {name: round(share, 3) for name, share in found.items() if share}
 
@@ -78,9 +80,9 @@ def limit(before: Reading | None, after: Reading, profile: Profile) -> Limit:
     lines = sum(_differences(before, after, "port_lines").values())
     cause, cycles = max(waits.items(), key=lambda item: item[1], default=(-1, 0))
     if lines and cycles > lines:
-        resource = {0: "HBM banks", 1: "DDR5 banks"}.get(cause, "memory module")
+        resource = {0: "HBM banks", 1: "DDR5 banks", 5: "HBM channels", 6: "DDR5 channels"}.get(cause, "memory module")
         why = f"requests at the head of their port waited for {WAITS[cause]}: {cycles / lines:.1f} ns a line"
-        return Limit(resource, found.get("DDR5 channels" if cause == 1 else "HBM channels", 0.0), why, found)
+        return Limit(resource, found.get("DDR5 channels" if cause in (1, 6) else "HBM channels", 0.0), why, found)
     return Limit("lines in flight", share, "nothing is busy all the time", found)
 
 

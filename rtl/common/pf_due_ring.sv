@@ -60,8 +60,10 @@ module pf_due_ring
   // Memory: a place is never read in the cycle in which it is written.
   always_ff @(posedge clk_i) begin
     if (push_i) begin
+      // verilator lint_off BLKSEQ
       due_q[wr_q[PtrBits-1:0]] = due_i;
       data_q[wr_q[PtrBits-1:0]] = data_i;
+      // verilator lint_on BLKSEQ
     end
   end
 

@@ -127,6 +127,7 @@ module cxl_flit_pack
   // Memory: a place is never read in the cycle in which it is written.
   always_ff @(posedge clk_i) begin
     if (head_fire) begin
+      // verilator lint_off BLKSEQ
       head_q[head_wr_q[PtrBits-1:0]] = head_i[0];
       head_age_q[head_wr_q[PtrBits-1:0]] = age_q;
       if (head_valid_i[1] && head_ready_o[1]) begin
@@ -144,6 +145,7 @@ module cxl_flit_pack
         data_age_q[place_t'(data_wr_q + 1'b1)] = age_q;
         line_q[place_t'(data_wr_q + 1'b1)] = data_line_i[1];
         be_q[place_t'(data_wr_q + 1'b1)] = data_be_i[1];
+      // verilator lint_on BLKSEQ
       end
     end
   end
@@ -225,15 +227,19 @@ module cxl_flit_pack
             slots = slots + 4'(hi[63:60] != 0);
             ended = s != 0 && hi[63:60] == 0;
           end
+          // verilator lint_off BLKSEQ
           replay_q[{header_i.seq, 5'(2*s)}] = lo;
           replay_q[{header_i.seq, 5'(2*s+1)}] = hi;
+          // verilator lint_on BLKSEQ
         end
         for (int unsigned w = SlotWords - 1; w >= 2; w--) begin
           automatic word_t word = replay_q[{header_i.seq, 5'(w)}];
           if ((crc | word) != 0) crc = crc_step(crc, word);
         end
+        // verilator lint_off BLKSEQ
         replay_q[{header_i.seq, 5'(CreditWord)}] = word_t'(give_i);
         replay_q[{header_i.seq, 5'(CrcWord)}] = crc;
+        // verilator lint_on BLKSEQ
         line_rd_q <= line_rd;
         line_slot_q <= line_slot;
         slots_q <= slots;
@@ -243,6 +249,7 @@ module cxl_flit_pack
         automatic word_t first = word_t'(header_i);
         automatic word_t credits = '0;
         automatic logic [FlightBits-1:0] place = flight_wr_q[FlightBits-1:0];
+        // verilator lint_off BLKSEQ
         if (header_i.sequenced) begin
           for (int unsigned w = 1; w < SlotWords; w++)
             flight_q[{place, 5'(w)}] = replay_q[{header_i.seq, 5'(w)}];
@@ -263,6 +270,7 @@ module cxl_flit_pack
           flight_q[{place, at}] = flight_q[{place, at}] ^ flips[63:0];
           if (at != '1) flight_q[{place, at + 5'd1}] = flight_q[{place, at + 5'd1}] ^ flips[127:64];
         end
+        // verilator lint_on BLKSEQ
         flight_wr_q <= flight_wr_q + 1'b1;
       end
       if (valid_o) flight_rd_q <= flight_rd_q + 1'b1;

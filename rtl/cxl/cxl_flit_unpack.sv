@@ -106,6 +106,7 @@ module cxl_flit_unpack
             automatic place_t place = line_wr[PtrBits-1:0];
             automatic logic   partial = Enables
                 && data_head_q[place][DataHeadBits-1-:OpBits] == OpBits'(M2sMemWrPtl);
+            // verilator lint_off BLKSEQ
             case (line_slot)
               3'd0:    line_q[place][127:0] = {hi, lo};
               3'd1:    line_q[place][255:128] = {hi, lo};
@@ -114,6 +115,7 @@ module cxl_flit_unpack
               default: ;
             endcase
             if (Enables && line_slot >= 3'(DataSlots - 1)) be_q[place] = partial ? lo : '1;
+            // verilator lint_on BLKSEQ
             line_slot = line_slot + 1'b1;
             if (line_slot == (partial ? 3'(DataSlots + 1) : 3'(DataSlots))) begin
               line_slot = '0;
@@ -126,10 +128,14 @@ module cxl_flit_unpack
                     : f == 0 ? {64'b0, lo[55:16]}
                     : f == 1 ? {64'b0, hi[39:0]} : {64'b0, hi[55:40], lo[63:56], lo[15:0]};
                 if (field[SlotFields==1 ? 103 : 39]) begin
+                  // verilator lint_off BLKSEQ
                   data_head_q[data_wr[PtrBits-1:0]] = field[DataHeadBits-1:0];
+                  // verilator lint_on BLKSEQ
                   data_wr = data_wr + 1'b1;
                 end else begin
+                  // verilator lint_off BLKSEQ
                   head_q[head_wr[PtrBits-1:0]] = field[HeadBits-1:0];
+                  // verilator lint_on BLKSEQ
                   head_wr = head_wr + 1'b1;
                 end
               end

@@ -104,15 +104,15 @@ module cxl_host_tags
   // Memory: no tag is used again in the cycle of its response.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned i = 0; i < Tags; i++) entry_q[i] = '0;
+      for (int unsigned i = 0; i < Tags; i++) entry_q[i] <= '0;
     end else begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        if (ndr_fire[l]) entry_q[ndr_o[l].tag[TagBits-1:0]] = '0;
-        if (drs_fire[l]) entry_q[drs_o[l].tag[TagBits-1:0]] = '0;
+        if (ndr_fire[l]) entry_q[ndr_o[l].tag[TagBits-1:0]] <= '0;
+        if (drs_fire[l]) entry_q[drs_o[l].tag[TagBits-1:0]] <= '0;
         if (req_fire_i[l])
-          entry_q[req_i[l].tag[TagBits-1:0]] = '{out: 1'b1, read: req_i[l].opcode == M2sMemRd, ld_id: req_i[l].ld_id};
+          entry_q[req_i[l].tag[TagBits-1:0]] <= '{out: 1'b1, read: req_i[l].opcode == M2sMemRd, ld_id: req_i[l].ld_id};
         if (rwd_fire_i[l])
-          entry_q[rwd_i[l].tag[TagBits-1:0]] = '{out: 1'b1, read: 1'b0, ld_id: rwd_i[l].ld_id};
+          entry_q[rwd_i[l].tag[TagBits-1:0]] <= '{out: 1'b1, read: 1'b0, ld_id: rwd_i[l].ld_id};
       end
     end
   end

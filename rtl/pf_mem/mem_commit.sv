@@ -170,10 +170,12 @@ module mem_commit
     if (|push_i) begin
       for (int unsigned p = 0; p < Ports; p++) begin
         if (push_i[p]) begin
+          // verilator lint_off BLKSEQ
           hdr_q[slot_of(p, wr_q[p])] = hdr_i[p];
           line_q[slot_of(p, wr_q[p])] = line_i[p];
           load_q[slot_of(p, wr_q[p])] = load_i[p];
           due_q[slot_of(p, wr_q[p])] = now_i + time_ns_t'(commit_ns_i);
+          // verilator lint_on BLKSEQ
         end
       end
     end

@@ -90,7 +90,7 @@ module mem_poison
             if (!placed && !valid[e] && !valid_q[e]) begin
               placed = 1'b1;
               valid[e] = 1'b1;
-              line_q[e] = write_hdr_i[p].line;
+              line_q[e] <= write_hdr_i[p].line;
             end
           end
         end

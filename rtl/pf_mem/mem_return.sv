@@ -153,7 +153,9 @@ module mem_return
   // never moves in front of a head that leaves the ring in this cycle.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      // verilator lint_off BLKSEQ
       for (int unsigned i = 0; i < Ports * Depth; i++) read_slot_q[i] = slot_t'(i);
+      // verilator lint_on BLKSEQ
     end else if (|read_push_i) begin
       automatic logic [Ports-1:0] error = '0;
       for (int unsigned p = 0; p < Ports; p++) begin
@@ -162,14 +164,18 @@ module mem_return
           automatic slot_t slot = read_slot_q[at(p, read_wr_q[p])];
           for (int unsigned i = 0; i < Depth; i++) begin
             if (place == read_rd_q[p] || read_due_ns_q[at(p, place - 1'b1)] <= read_due_ns_i[p]) break;
+            // verilator lint_off BLKSEQ
             read_due_ns_q[at(p, place)] = read_due_ns_q[at(p, place - 1'b1)];
             read_hdr_q[at(p, place)] = read_hdr_q[at(p, place - 1'b1)];
             read_slot_q[at(p, place)] = read_slot_q[at(p, place - 1'b1)];
             place -= 1'b1;
+            // verilator lint_on BLKSEQ
           end
+          // verilator lint_off BLKSEQ
           read_due_ns_q[at(p, place)] = read_due_ns_i[p];
           read_hdr_q[at(p, place)] = read_hdr_i[p];
           read_slot_q[at(p, place)] = slot;
+          // verilator lint_on BLKSEQ
           arrive_slot_q[p] <= slot;
           error[p] = read_hdr_i[p].status == RspError;
         end
@@ -181,11 +187,13 @@ module mem_return
   always_ff @(posedge clk_i) begin
     if (|{write_push_i, arrive_q}) begin
       for (int unsigned p = 0; p < Ports; p++) begin
+        // verilator lint_off BLKSEQ
         if (write_push_i[p]) begin
           write_hdr_q[at(p, write_wr_q[p])] = write_hdr_i[p];
           write_due_ns_q[at(p, write_wr_q[p])] = write_due_ns_i;
         end
         if (arrive_q[p]) data_q[at(p, ptr_t'(arrive_slot_q[p]))] = arrive_error_q[p] ? '1 : data_i[p];
+        // verilator lint_on BLKSEQ
       end
     end
   end

@@ -36,7 +36,9 @@ module nic_path_guard
   localparam int unsigned TagBits = $clog2(Tags);
   localparam int unsigned ModuleBits = Modules > 1 ? $clog2(Modules) : 1;
 
-  logic [TagBits:0]   out_q        [Modules];  // transactions that are out
+  typedef logic [TagBits:0] count_t;
+
+  count_t             out_q        [Modules];  // transactions that are out
   time_ns_t           progress_ns_q[Modules];
   logic [Modules-1:0] busy_q, dead_q, flush_q, expired;
   logic [TagBits-1:0] scan_q;
@@ -63,7 +65,7 @@ module nic_path_guard
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned m = 0; m < Modules; m++) begin
-        out_q[m] = '0;
+        out_q[m] <= '0;
         progress_ns_q[m] <= '0;
       end
       busy_q <= '0;
@@ -75,9 +77,10 @@ module nic_path_guard
       automatic logic [Modules-1:0] died = (link_dead_i | expired) & ~dead_q;
       automatic logic [Modules-1:0] busy = busy_q;
       if (|taken_i || |push_i) begin
+        automatic count_t out[Modules] = out_q;
         for (int unsigned m = 0; m < Modules; m++) begin
           if (taken_i[m]) begin
-            out_q[m] -= 1'b1;
+            out[m] -= 1'b1;
             progress_ns_q[m] <= now_i;
           end
         end
@@ -85,10 +88,11 @@ module nic_path_guard
           if (push_i[i]) begin
             if (!busy[push_module_i[i][ModuleBits-1:0]]) progress_ns_q[push_module_i[i][ModuleBits-1:0]] <= now_i;
             busy[push_module_i[i][ModuleBits-1:0]] = 1'b1;
-            out_q[push_module_i[i][ModuleBits-1:0]] += 1'b1;
+            out[push_module_i[i][ModuleBits-1:0]] += 1'b1;
           end
         end
-        for (int unsigned m = 0; m < Modules; m++) busy[m] = out_q[m] != '0;
+        for (int unsigned m = 0; m < Modules; m++) busy[m] = out[m] != '0;
+        out_q <= out;
       end
       busy_q <= busy & ~dead_q & ~died;
       if (|died) begin

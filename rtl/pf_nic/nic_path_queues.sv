@@ -99,9 +99,11 @@ module nic_path_queues
         for (int unsigned i = 0; i < Slots; i++) begin
           if (push_i[i]) begin
             automatic index_t tag = index_t'(hdr_i[i].tag);
+            // verilator lint_off BLKSEQ
             hdr_q[tag] = hdr_i[i];
             due_q[tag] = due_i;
             if (i < 2) line_q[tag] = line_i[i[0]];
+            // verilator lint_on BLKSEQ
             used[module_i[i][ModuleBits-1:0]] = 1'b1;
           end
         end
@@ -121,7 +123,9 @@ module nic_path_queues
             end
             for (int unsigned i = 0; i < Slots; i++) begin
               if (push_i[i] && module_i[i][ModuleBits-1:0] == ModuleBits'(m)) begin
+                // verilator lint_off BLKSEQ
                 if (count != '0) next_q[tail] = index_t'(hdr_i[i].tag);
+                // verilator lint_on BLKSEQ
                 else head = index_t'(hdr_i[i].tag);
                 tail = index_t'(hdr_i[i].tag);
                 count += 1'b1;

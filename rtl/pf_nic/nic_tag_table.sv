@@ -74,7 +74,9 @@ module nic_tag_table
       wr_q <= '0;
       used_q <= '0;
       for (int unsigned i = 0; i < Tags; i++) begin
+        // verilator lint_off BLKSEQ
         free_q[i] = index_t'(i);
+        // verilator lint_on BLKSEQ
         busy_q[i] <= 1'b0;
       end
     end else if ((take_i | give_i) != '0) begin
@@ -82,14 +84,18 @@ module nic_tag_table
       automatic index_t wr = wr_q;
       for (int unsigned i = 0; i < Slots; i++) begin
         if (take_i[i]) begin
+          // verilator lint_off BLKSEQ
           info_q[index_t'(tag_o[i])] = info_i[i];
+          // verilator lint_on BLKSEQ
           busy_q[index_t'(tag_o[i])] <= 1'b1;
           rd += 1'b1;
         end
       end
       for (int unsigned i = 0; i < Slots; i++) begin
         if (give_i[i]) begin
+          // verilator lint_off BLKSEQ
           free_q[wr] = index_t'(give_tag_i[i]);
+          // verilator lint_on BLKSEQ
           busy_q[index_t'(give_tag_i[i])] <= 1'b0;
           wr += 1'b1;
         end

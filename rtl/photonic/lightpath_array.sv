@@ -189,13 +189,6 @@ module lightpath_array
     end
   end
 
-  function automatic crc_t crc_heads(heads_t heads, word_ptr_t words);
-    crc_t c = Start;
-    for (int unsigned w = 0; w + 4 <= 32'(words); w += 4) c = crc_64(c, heads[16*w+:64]);
-    for (int unsigned w = 32'(words) & ~32'd3; w < 32'(words); w++) c = crc_16(c, heads[16*w+:16]);
-    return c;
-  endfunction
-
   // Frames that will have arrived in the next cycle; the CRC is calculated over what the fibre delivers.
   always_comb begin
     arrive = '0;
@@ -231,7 +224,7 @@ module lightpath_array
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       for (int unsigned l = 0; l < Links; l++) begin
-        push_q[l] = '0;
+        push_q[l] <= '0;
         next_q[l] <= '0;
         flight_q[l] <= '0;
       end
@@ -246,11 +239,13 @@ module lightpath_array
             automatic link_t l = link_t'(i * Far + j);
             if (push[i][j]) begin
               automatic req_hdr_t request = req_hdr_t'(tx_head_i[i][j]);
+              // verilator lint_off BLKSEQ
               head_q[{l, item_t'(push_q[l])}] = tx_head_i[i][j];
               shape_q[{l, item_t'(push_q[l])}] = push_shape[i][j];
               if (tx_has_data_i[i][j]) line_q[{l, item_t'(push_q[l])}] = tx_line_i[i][j];
+              // verilator lint_on BLKSEQ
               if (Requests) next_q[l] <= tx_has_data_i[i][j] ? request.line + 1'b1 : '1;
-              push_q[l] += 1'b1;
+              push_q[l] <= push_q[l] + 1'b1;
             end
             if (start_o[i][j] || arrive[i][j]) begin
               automatic flight_state_t s = flight_q[l];
@@ -332,7 +327,7 @@ module lightpath_array
   // Receive: items of an accepted frame into the receive buffer, the oldest one to the output.
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      for (int unsigned l = 0; l < Links; l++) held_q[l] = '0;  // read and written by this process alone
+      for (int unsigned l = 0; l < Links; l++) held_q[l] <= '0;
       out_valid_q <= '0;
       waiting_q <= '0;
     end else begin
@@ -343,20 +338,23 @@ module lightpath_array
         if ((accept[i] | (waiting[i] & ~out_valid[i])) != '0) begin
           for (int unsigned j = 0; j < Far; j++) begin
             automatic link_t l = link_t'(i * Far + j);
-            if (accept[i][j]) receive(l, head[i][j].count, arrival[i][j]);
+            automatic held_state_t s = held_q[l];
+            if (accept[i][j]) receive(l, head[i][j].count, arrival[i][j], s);
             if ((accept[i][j] || waiting[i][j]) && !out_valid[i][j]) begin
-              automatic held_state_t s = held_q[l];
               out_valid[i][j] = 1'b1;
               has_data[i][j] = held_data_q[{l, held_t'(s.rd)}];
               rx_head_o[j][i] <= held_head_q[{l, held_t'(s.rd)}];
               rx_since_ns_o[j][i] <= held_since_q[{l, held_t'(s.rd)}];
               if (held_data_q[{l, held_t'(s.rd)}]) begin
                 rx_line_o[j][i] <= held_line_q[{l, held_line_t'(s.line_rd)}];
-                held_q[l].line_rd += 1'b1;
+                s.line_rd += 1'b1;
               end
-              held_q[l].rd += 1'b1;
+              s.rd += 1'b1;
             end
-            if (accept[i][j] || waiting[i][j]) waiting[i][j] = held_q[l].wr != held_q[l].rd;
+            if (accept[i][j] || waiting[i][j]) begin
+              waiting[i][j] = s.wr != s.rd;
+              held_q[l] <= s;
+            end
           end
         end
       end
@@ -367,8 +365,7 @@ module lightpath_array
   end
 
   /// Take the items of a frame that is accepted.
-  task automatic receive(link_t l, count_t count, arrival_t from);
-    held_state_t s = held_q[l];
+  task automatic receive(link_t l, count_t count, arrival_t from, inout held_state_t s);
     heads_t heads = heads_q[{l, from.place}];
     word_ptr_t words = word_ptr_t'(2);
     dpa_line_t next_line = '0;
@@ -394,7 +391,6 @@ module lightpath_array
       end
       s.wr += 1'b1;
     end
-    held_q[l] = s;
   endtask
 
 endmodule

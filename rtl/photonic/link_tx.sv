@@ -189,7 +189,9 @@ module link_tx
               automatic logic progress = 1'b0;
               automatic logic again = 1'b0;
               if (push[i][j]) begin
+                // verilator lint_off BLKSEQ
                 shape_q[{l, item_t'(s.wr)}] = push_shape_i[i][j];
+                // verilator lint_on BLKSEQ
                 s.wr += 1'b1;
               end
               if (start_o[i][j]) begin
@@ -203,7 +205,9 @@ module link_tx
                     s.pend += item_ptr_t'(f.count);
                     s.sent[0] += credit_t'(f.count) - credit_t'(f.lines);
                     s.sent[1] += credit_t'(f.lines);
+                    // verilator lint_off BLKSEQ
                     end_q[{l, frame_t'(f.seq)}] = s.pend;
+                    // verilator lint_on BLKSEQ
                     s.next_seq += 1'b1;
                   end
                   s.send_item += item_ptr_t'(f.count);

@@ -15,6 +15,7 @@ package pf_link_pkg;
 
   import pf_pkg::*;
   import pf_rate_pkg::*;
+  import pf_crc_pkg::*;
 
   localparam int unsigned ItemsMax = 4;      // of a frame
   localparam int unsigned Window = 64;       // frames sent and not acknowledged, at most; half of the sequence numbers
@@ -178,6 +179,14 @@ package pf_link_pkg;
 
   function automatic rsp_hdr_t decode_response(logic [15:0] bits);
     return '{load: bits[12:11], status: rsp_status_e'(bits[14:13]), tag: nic_tag_t'(bits[10:0])};
+  endfunction
+
+  /// CRC of a frame's heads, to which those of its lines are added.
+  function automatic crc_t crc_heads(heads_t heads, word_ptr_t words);
+    crc_t c = Start;
+    for (int unsigned w = 0; w + 4 <= 32'(words); w += 4) c = crc_64(c, heads[16*w+:64]);
+    for (int unsigned w = 32'(words) & ~32'd3; w < 32'(words); w++) c = crc_16(c, heads[16*w+:16]);
+    return c;
   endfunction
 
 endpackage

@@ -252,17 +252,21 @@ module switch_network
     for (int unsigned j = 0; j < Far; j++) begin
       if (enter[j]) begin
         automatic near_t i = enter_source[j];
+        // verilator lint_off BLKSEQ
         head_q[slot(j, passed_q[0][j])] = tx_head_i[i][j];
         has_data_q[slot(j, passed_q[0][j])] = tx_has_data_i[i][j];
         source_q[slot(j, passed_q[0][j])] = i;
         due_ns_q[due(0, j, passed_q[0][j])] = tx_last_ns[i][j] + time_ns_t'(straps_i.hop_ns[0]);
         if (tx_has_data_i[i][j]) line_q[slot(j, passed_q[0][j])] = tx_line_i[i][j];
+        // verilator lint_on BLKSEQ
       end
       if (holds_q[j]) begin
         for (int unsigned k = 0; k + 1 < Hops; k++) begin
           if (leave[k][j])
+            // verilator lint_off BLKSEQ
             due_ns_q[due(k + 1, j, passed_q[k+1][j])] = now_i + time_ns_t'(move_slot[k][j].last_ns)
                 + time_ns_t'(straps_i.hop_ns[k+1]);
+            // verilator lint_on BLKSEQ
         end
       end
     end

@@ -11,6 +11,7 @@ from prismem.tb.coverage.plan import LineExclusion, Plan, load
 from prismem.tb.coverage.summary import excluded_lines, summarize
 from prismem.tb.coverage.verilator_dat import by_file, lcov, line_ranges, parse
 from prismem.tb.job import jobs
+from prismem.tb.runner.spec import make_spec
 from prismem.tb.uvm.tests import TESTS
 
 SMALL = {
@@ -55,6 +56,17 @@ def test_the_plan_is_whole_and_names_what_exists() -> None:
     assert all(run.uvm in TESTS for run in plan.runs if run.uvm)
     assert all(run.job in jobs() for run in plan.runs if run.job)
     assert {run.uvm for run in plan.runs if run.uvm} == set(TESTS)
+    for run in plan.runs:
+        if run.job:
+            make_spec(
+                run.job,
+                port="rtl",
+                hosts=run.hosts,
+                modules=run.modules,
+                profile=run.profile,
+                sets=tuple(run.sets),
+                options=run.options,
+            )
 
 
 @pytest.mark.parametrize(
