@@ -22,10 +22,14 @@ SIZES_B = tuple(256 << i for i in range(7))
 
 
 def build(modules: int) -> Build:
-    rtl = (RTL / "common", RTL / "photonic" / "pf_link_pkg.sv", RTL / "pf_nic" / "pf_hdm_pkg.sv")
+    packages = ("pf_crc_pkg", "pf_link_pkg", "pf_hdm_pkg")
     files = (RTL / "pf_nic" / "nic_hdm_decode.sv",)
     bench = ("tb_straps", "check_pkg")
-    keep = [p for p in hdl_sources() if p in (*rtl, *files) or p.parent in rtl or p.suffix == ".vlt" or p.stem in bench]
+    keep = [
+        path
+        for path in hdl_sources()
+        if path in files or path.parent == RTL / "common" or path.suffix == ".vlt" or path.stem in (*packages, *bench)
+    ]
     sources = [BENCH / "hdm_bench_top.vlt", *keep, BENCH / "hdm_bench_top.sv"]
     return build_hdl("hdm_bench_top", sources, {"Modules": modules})
 

@@ -68,8 +68,9 @@ def bench() -> Build:
     build_software()
     parameters = profile.load("pfma").parameters(PORTS, 1)
     sizes = {name: value for name, value in parameters.items() if name.startswith(("Hbm", "Ddr"))}
-    rtl = [RTL / "common", RTL / "pf_mem", RTL / "pf_nic" / "pf_hdm_pkg.sv", RTL / "photonic" / "pf_link_pkg.sv"]
-    keep = [p for p in hdl_sources() if p in rtl or p.parent in rtl or p.suffix == ".vlt" or p.stem in BENCH_FILES]
+    rtl = [RTL / "common", RTL / "pf_mem"]
+    names = (*BENCH_FILES, "pf_hdm_pkg", "pf_crc_pkg", "pf_link_pkg")
+    keep = [p for p in hdl_sources() if p.parent in rtl or p.suffix == ".vlt" or p.stem in names]
     link = ["-LDFLAGS", f"-L{BUILD_SW} -Wl,-rpath,{BUILD_SW} -lprismem_emu"]
     return build_hdl(
         "mem_bench_top",
