@@ -12,7 +12,7 @@
 #include "pins.h"
 #include "policy.h"
 
-#define TOMBSTONE_SHARE 8u
+#define TOMBSTONE_SHARE 16u
 
 pmi_index_head *pmi_index_head_of(pm_pool *pool) {
   pmi_index_head *head = pmi_at(pool, pool->layout.index_head);

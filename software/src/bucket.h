@@ -8,6 +8,7 @@
 #define PRISMEM_SRC_BUCKET_H
 
 #include "hold.h"
+#include "prismem/index.h"
 
 enum pmi_bucket_state {
   BUCKET_FREE = 0,
@@ -36,6 +37,7 @@ static inline uint64_t pmi_with_state(uint64_t control, enum pmi_bucket_state st
 /* Digests in the pool are read and written word by word: compilers move whole structures in ways that the access hooks of an
  * instrumented build do not see. */
 static inline int pmi_digest_is(const pm_digest *stored, pm_digest wanted) {
+  if (PM_MUTANT_ON(digest_truncated)) return (uint32_t)stored->lo == (uint32_t)wanted.lo;
   return stored->lo == wanted.lo && stored->hi == wanted.hi;
 }
 static inline pm_digest pmi_digest_get(const pm_digest *stored) {
@@ -56,6 +58,9 @@ static inline uint64_t pmi_home_of(const pm_pool *pool, pm_digest digest) {
   const uint32_t unused = 64 - pool->params.place_bits;
   return digest.lo << unused >> unused & pmi_slot_mask(pool);
 }
+
+/** batch.c: 0, or -EINVAL when chain `number` of a batch has no memory for its blocks. */
+int pmi_chain_check(const pm_chain *chain, size_t number);
 
 /* All below: PMI_LOCK_INDEX is held. */
 

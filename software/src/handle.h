@@ -23,6 +23,12 @@
 #define pmi_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define pmi_poke(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED) /* announces nothing but itself */
 
+/* Several lines at once: those dropped together are peeked, and what the peeks announced holds behind pmi_peeked; those pushed
+ * together are poked behind pmi_poking, and announce what was done before it, but not each other. On x86 both only keep the
+ * compiler from reordering. */
+#define pmi_peeked() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define pmi_poking() __atomic_thread_fence(__ATOMIC_RELEASE)
+
 /* Statistics are kept by load and store, not by a locked add: a locked operation is a fence, and would hide a missing one.
  * Two threads of a node may lose a count between them. */
 #define pmi_count(pool, field, n)                                                                       \
@@ -115,6 +121,13 @@ static inline void pmi_drop(pm_pool *pool, const void *p, size_t n) {
 static inline void pmi_acquire(pm_pool *pool, const void *p, size_t n) {
   pmi_drop(pool, p, n);
   pmi_invalidate_fence();
+}
+
+/* First half of a publish of scattered lines: the write-back begins; it is over after the next pmi_sync. Whatever must not be
+ * seen before these lines is stored behind that. */
+static inline void pmi_push(pm_pool *pool, const void *p, size_t n) {
+  pmi_count(pool, lines_published, pmi_lines(p, n));
+  pmi_invalidate(p, n);
 }
 
 static inline void pmi_sync(pm_pool *pool) {

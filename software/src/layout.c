@@ -35,7 +35,7 @@ static void params_default(pmi_params *p) {
   if (p->nodes == 0) p->nodes = 4;
   if (p->locks == 0) p->locks = 16;
   if (p->index_slots == 0) p->index_slots = 4096;
-  if (p->index_capacity == 0) p->index_capacity = p->index_slots / 8 * 7;
+  if (p->index_capacity == 0) p->index_capacity = p->index_slots / 4 * 3;
   if (p->block_bytes == 0) p->block_bytes = 4096;
   if (p->chunk_bytes == 0) p->chunk_bytes = UINT64_C(64) << 10;
   if (p->objects == 0) p->objects = 64;

@@ -99,10 +99,12 @@ static void vacate(pmi_pin_table *table, uint64_t at) {
   table->used -= 1;
 }
 
+/* Announces nothing but itself: whoever pins syncs before he relies on it, and whoever drops a pin has read all he wants. So
+ * the cells of a chain are written back together. */
 static void store_cell(pm_pool *pool, pmi_pin_cell *cell, pmi_pin_cell value) {
   if (PM_MUTANT_ON(refcount_dropped)) return;
-  pmi_store(cell, value);
-  pmi_publish(pool, cell, sizeof *cell);
+  pmi_poke(cell, value);
+  pmi_push(pool, cell, sizeof *cell);
 }
 
 static int take_one(pm_pool *pool, uint64_t request, uint64_t slot) {
@@ -161,6 +163,7 @@ int pmi_pins_drop(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n)
   }
   for (size_t i = 0; rc < 0 && i < done; ++i) (void)take_one(pool, request, refs[i].slot);
   pthread_mutex_unlock(&pool->pins->mutex);
+  if (n != 0) pmi_sync(pool);
   return rc;
 }
 

@@ -6,9 +6,10 @@
 
 #include "handle.h"
 
-/** Add one pin for (request, slot) of each of the n refs, in the pool too, and publish. 0 or -ENOMEM, -EOVERFLOW. */
+/** Add one pin for (request, slot) of each of the n refs, in the pool too. The caller syncs: then they are published. 0 or
+ *  -ENOMEM, -EOVERFLOW. */
 int pmi_pins_take(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n);
-/** Drop them. -EPROTO when a pin is not held: then none is dropped. */
+/** Drop them; published on return. -EPROTO when a pin is not held: then none is dropped. */
 int pmi_pins_drop(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n);
 
 /** Pins on a slot, and how often one was taken so far (modulo 2^16), over all nodes. */

@@ -125,28 +125,52 @@ static int reserve_locked(pm_pool *pool, uint64_t request, pm_digest root, const
   return reserved;
 }
 
-static int check_chain(const pm_pool *pool, const pm_digest *chain, size_t n, size_t hits, const pm_ref *refs) {
-  const int rc = pmi_usable(pool);
+static int check_chain(const pm_pool *pool, const pm_chain *c, size_t number) {
+  const int rc = pmi_chain_check(c, number);
   if (rc < 0) return rc;
-  if (n > INT32_MAX || (n != 0 && (chain == NULL || refs == NULL)))
-    return pmi_error(EINVAL, "chain, refs, n: %zu blocks without memory for them", n);
-  if (hits > n) return pmi_error(EINVAL, "hits: %zu is more than the %zu blocks of the chain", hits, n);
-  for (size_t i = 0; i < hits; ++i) {
-    if (refs[i].state != PM_REF_HIT || refs[i].slot > pmi_slot_mask(pool))
-      return pmi_error(EINVAL, "refs[%zu]: is not a pinned block of a lookup", i);
+  if (c->hits > c->n)
+    return pmi_error(EINVAL, "chains[%zu]: hits: %zu is more than the %zu blocks of the chain", number, c->hits, c->n);
+  for (size_t i = 0; i < c->hits; ++i) {
+    if (c->refs[i].state != PM_REF_HIT || c->refs[i].slot > pmi_slot_mask(pool))
+      return pmi_error(EINVAL, "chains[%zu]: refs[%zu]: is not a pinned block of a lookup", number, i);
   }
   return 0;
 }
 
-int pm_index_reserve(pm_pool *pool, uint64_t request, pm_digest root, const pm_digest *chain, size_t n, size_t hits,
-                     pm_ref *refs) {
-  int rc = check_chain(pool, chain, n, hits, refs);
-  if (rc == 0 && hits == n && !pmi_policy_moves_on_use(pool)) return 0;
-  if (rc == 0) rc = pmi_hold_begin(pool, &pool->index);
+/* Pins that were taken on the way are published with the rest, before the lock goes. */
+static int reserve_all(pm_pool *pool, pm_digest root, pm_chain *chains, size_t count) {
+  int reserved = 0, rc = 0;
+  for (size_t i = 0; i < count; ++i) {
+    pm_chain *c = &chains[i];
+    c->result = reserve_locked(pool, c->request, root, c->digests, c->n, c->hits, c->refs);
+    if (c->result >= 0)
+      reserved += c->result;
+    else if (rc == 0)
+      rc = c->result;
+  }
+  pmi_sync(pool);
+  return rc < 0 ? rc : reserved;
+}
+
+int pm_index_reserve_many(pm_pool *pool, pm_digest root, pm_chain *chains, size_t count) {
+  int rc = pmi_usable(pool), complete = !pmi_policy_moves_on_use(pool);
+  for (size_t i = 0; rc == 0 && i < count; ++i) {
+    rc = check_chain(pool, &chains[i], i);
+    complete = complete && chains[i].hits == chains[i].n;
+    chains[i].result = 0;
+  }
+  if (rc < 0 || complete) return rc;
+  rc = pmi_hold_begin(pool, &pool->index);
   if (rc < 0) return rc;
-  rc = reserve_locked(pool, request, root, chain, n, hits, refs);
+  rc = reserve_all(pool, root, chains, count);
   const int end = pmi_hold_end(pool, &pool->index);
   return end < 0 ? end : rc;
+}
+
+int pm_index_reserve(pm_pool *pool, uint64_t request, pm_digest root, const pm_digest *chain, size_t n, size_t hits,
+                     pm_ref *refs) {
+  pm_chain one = {.request = request, .digests = chain, .n = n, .refs = refs, .hits = hits};
+  return pm_index_reserve_many(pool, root, &one, 1);
 }
 
 int pm_index_abort(pm_pool *pool, uint64_t request, pm_ref *refs, size_t n) {

@@ -123,9 +123,8 @@ const pm_test pm_test_index_share_clock = {
 
 const pm_test pm_test_index_share_collide = {
     .name = "index_share_collide",
-    .about = "the same with all digests on four places: misses, never other bytes",
-    .format = {.index_slots = 64, .index_capacity = 20, .block_bytes = BLOCK_BYTES, .place_bits = 2},
-    .threads = 2,
+    .about = "the same with all digests on sixteen places: misses, never other bytes",
+    .format = {.index_slots = 64, .index_capacity = 20, .block_bytes = BLOCK_BYTES, .place_bits = 4},
     .worker = share_worker,
     .check = share_check};
 

@@ -69,7 +69,7 @@ static int tombstones_setup(pm_test_ctx *ctx) {
   }
   PM_EXPECT_OK(ctx, pm_index_stat(ctx->pool, &info));
   PM_EXPECT(ctx, info.resident == 24, "%llu resident", (unsigned long long)info.resident);
-  PM_EXPECT(ctx, info.tombstones <= info.slots / 8 + 1, "%llu tombstones in %llu slots",
+  PM_EXPECT(ctx, info.tombstones <= info.slots / 16 + 1, "%llu tombstones in %llu slots",
             (unsigned long long)info.tombstones, (unsigned long long)info.slots);
   return 0;
 }

@@ -13,6 +13,8 @@ extern const pm_test pm_test_object_store;
 extern const pm_test pm_test_index_share, pm_test_index_handoff, pm_test_index_insert_race, pm_test_index_evict_race;
 extern const pm_test pm_test_index_full, pm_test_index_tombstones, pm_test_index_pins;
 extern const pm_test pm_test_index_share_clock, pm_test_index_share_collide;
+extern const pm_test pm_test_index_batch, pm_test_index_batch_single;
+extern const pm_test pm_test_index_churn, pm_test_index_collide;
 extern const pm_test pm_test_index_exists, pm_test_index_pending;
 extern const pm_test pm_test_rendezvous_ring;
 extern const pm_test pm_test_dma_dirty;

@@ -21,7 +21,7 @@ SEEDS_FAULT = 20
 STEPS_FAULT = 1_000_000
 
 # Tests tried for a fault, the likeliest first.
-HUNTERS = ("index_share", "rendezvous_ring", "publish_consume", "lock_counter", "index_evict_race")
+HUNTERS = ("index_share", "rendezvous_ring", "publish_consume", "lock_counter", "index_evict_race", "index_collide")
 
 
 @pytest.fixture

@@ -58,6 +58,37 @@ int pm_index_exists(pm_pool *pool, pm_digest digest);
 /** Evict up to n unpinned blocks, oldest first; returns how many. */
 int pm_index_evict(pm_pool *pool, size_t n);
 
+/** @name Batches
+ *  Many chains in one call: one fence for the pins of all, one tenure of the index lock. Each function stores a chain's own
+ *  outcome in its `result` and returns the sum, or the first error; the other chains are served all the same. @{ */
+
+/** One request of a batch. */
+typedef struct pm_chain {
+  uint64_t request;         /**< who pins */
+  const pm_digest *digests; /**< n of them */
+  size_t n;
+  pm_ref *refs; /**< n of them */
+  size_t hits;  /**< set by lookup, read by reserve: refs[0..hits) are pinned */
+  int result;   /**< lookup: hits; reserve: blocks RESERVED; commit, release: 0; or -errno */
+} pm_chain;
+
+/** pm_index_lookup of each chain. Returns the hits of all; an error pins nothing. */
+int pm_index_lookup_many(pm_pool *pool, pm_chain *chains, size_t count);
+/** pm_index_reserve of each chain, in order. A chain with -ENOSPC is undone alone. */
+int pm_index_reserve_many(pm_pool *pool, pm_digest root, pm_chain *chains, size_t count);
+/** pm_index_commit, pm_index_release of each chain's refs. */
+int pm_index_commit_many(pm_pool *pool, pm_chain *chains, size_t count);
+int pm_index_release_many(pm_pool *pool, pm_chain *chains, size_t count);
+/** pm_index_check of n refs with one fence; -ESTALE names the first that is gone. */
+int pm_index_check_many(pm_pool *pool, const pm_ref *refs, size_t n);
+/** @} */
+
+/** Transfers that pm_index_fetch keeps in flight. */
+#define PM_FETCH_FLIGHT_MAX 64u
+/** Copy the payload of n pinned blocks to dst (n * block_bytes, in order), then check every generation. -ESTALE: drop the
+ *  bytes. -EINVAL: a ref is not HIT. */
+int pm_index_fetch(pm_pool *pool, const pm_ref *refs, size_t n, void *dst);
+
 typedef struct pm_index_info {
   uint64_t slots, capacity, resident, tombstones, reserved;
   uint64_t inserts, evictions; /**< since the pool was formatted */

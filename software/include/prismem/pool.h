@@ -31,7 +31,7 @@ typedef struct pm_format_options {
   uint32_t nodes;          /**< node ids 0..nodes-1 [4], at most PM_NODES_MAX */
   uint32_t locks;          /**< global locks [16], at most PM_LOCKS_MAX; the first few are the library's own */
   uint64_t index_slots;    /**< buckets of the prefix index, a power of two [4096] */
-  uint64_t index_capacity; /**< resident blocks before eviction [7/8 of index_slots] */
+  uint64_t index_capacity; /**< resident blocks before eviction [3/4 of index_slots] */
   uint64_t block_bytes;    /**< payload bytes of one KV block, a multiple of 64 [4096] */
   uint64_t chunk_bytes;    /**< unit of the global chunk bitmap, a power of two [64 KiB] */
   uint32_t objects;        /**< named roots [64] */
