@@ -22,7 +22,7 @@ def test_second_chance_by_hand() -> None:
 
 
 def test_a_chain_keeps_its_own_blocks() -> None:
-    """Capacity 2: both places are the chain's own, so a request that fits never evicts itself; a longer one is refused."""
+    """Capacity 2: both places are the chain's own, so it never evicts itself; a longer one is refused."""
     cache = clock.ClockCache(2)
     assert cache.request([0, 1]) == Lookup(hits=0, inserted=2, evicted=0)
     assert cache.request([0, 2]) == Lookup(hits=1, inserted=1, evicted=1)
