@@ -126,8 +126,7 @@ void Machine::dma(uint8_t *s, size_t thread, const Instruction &instruction, uin
 void Machine::cache_moves(const uint8_t *s, std::vector<Move> &out, bool finished) const {
   const Options &options = program_.options;
   const bool last_evictions = finished && program_.bad.reads_memory;
-  const bool events = (!finished || has_daemon_) && !setting_.lazy &&
-                      (setting_.cache_events_max < 0 || s[events_] < setting_.cache_events_max);
+  const bool events = !setting_.lazy && (setting_.cache_events_max < 0 || s[events_] < setting_.cache_events_max);
   for (unsigned host = 0; host < hosts_; ++host) {
     for (unsigned line = 0; line < program_.lines.size(); ++line) {
       const auto add = [&](Move::Kind kind, unsigned choice = 0) {
