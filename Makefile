@@ -20,9 +20,9 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call option,TRACE,--opt=,trace=) $(call option,MUTANT,--mutant=) $(call option,SET,--set=) \
   $(call flag,WAVES,--waves) $(call flag,COHERENT,--coherent) $(call flag,LOG,--log) \
   $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
-unexport TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
+unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
-.PHONY: help demo test sim regress coverage rtl-mutants bench lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage rtl-mutants bench lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ test: $(READY) ## the regression that passes on a clean checkout
 
 regress: $(READY) ## everything, the long tests too
 	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_FLAGS)
+
+report: $(READY) ## latency and bandwidth characterization -> build/report/index.html: QUICK=1 PROFILE= SEED= RESUME=0
+	@$(BIN)/prismem report $(call flag,QUICK,--quick) $(call option,PROFILE,--profile=) $(call option,SEED,--seed=) \
+	  $(if $(filter 0,$(value RESUME)),--fresh)
 
 coverage: $(READY) ## lines of rtl/ and bins of the plan that the regression reaches -> build/coverage/summary.json
 	@$(BIN)/prismem coverage

@@ -213,6 +213,9 @@ class Load:
     offered_gb_s: float = 0.0  # a host; 0: closed loop
     poisson: bool = False
     own_module: bool = False  # host h on module h, and so on round
+    hosts: int = 0  # the first so many take part; 0: all
+    stride_log2: int = 0  # strided: requests from one to the next
+    hot_permille: int = 0  # share of the requests that go to hot_module
     hot_module: int = 0
     hot_outstanding: int = 0
     warm_ns: int = 15_000
@@ -233,7 +236,7 @@ def post(machine: Machine, ctx: Request, loads: Sequence[Load], seed: int = 1) -
     for phase, load in enumerate(loads):
         region = phase if load.read_permille < 1000 else 0
         log2 = footprint_log2(load.lines, load.outstanding + load.hot_outstanding)
-        for host in range(ctx.hosts):
+        for host in range(load.hosts or ctx.hosts):
             place = region * REGION_LINES + (host << log2)
             machine.engine_add(
                 Engine(
@@ -244,7 +247,8 @@ def post(machine: Machine, ctx: Request, loads: Sequence[Load], seed: int = 1) -
                     read_permille=load.read_permille,
                     outstanding=load.outstanding,
                     poisson=load.poisson,
-                    hot_permille=1000 if load.own_module else 0,
+                    stride_log2=load.stride_log2,
+                    hot_permille=1000 if load.own_module else load.hot_permille,
                     hot_module=host % ctx.modules if load.own_module else load.hot_module,
                     hot_outstanding=load.hot_outstanding,
                     lines_log2=log2,

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from prismem import __version__
+from prismem.cli import reports
 from prismem.errors import MisuseError, PrismemError
 from prismem.paths import relative
 
@@ -241,6 +242,10 @@ def _finish(result: Any, as_json: bool) -> None:
     if not as_json and result.passed and (report := result.spec.job().report(result.metrics)):
         click.echo(report.rstrip("\n"))
     sys.exit(EXIT_PASSED if result.passed else EXIT_FAILED)
+
+
+cli.add_command(reports.report)
+cli.add_command(reports.compare)
 
 
 def main() -> None:

@@ -1,0 +1,138 @@
+"""The measurement points of a report: read from points.yaml, made into runs for a profile and a size of mesh.
+
+A run is known by the hash of all that decides its result: what is asked for, the profile's text, and the sources of
+hardware, bench and software. So a result that is kept can be used again exactly as long as it would come out the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from prismem.errors import MisuseError
+from prismem.models import profile as profiles
+from prismem.paths import BENCH_HDL, PROFILES, ROOT, RTL, SOFTWARE, found
+from prismem.tb.runner.build import hdl_sources
+from prismem.tb.runner.spec import RunSpec, make_spec
+from prismem.tb.runner.toolchain import tool_versions
+
+TABLE = Path(__file__).with_name("points.yaml")
+MAIN = "main"
+MODULE_HOSTS = 16
+MESH = 4
+KEYS = set("id test profile size fabric sets options sweep quick quick_only seconds".split())
+SOURCES = {"*.py": ("tb", "models", "software/python"), "*.[ch]": ("software",), "*.[ch]pp": ("software",)}
+NOT_MEASURED = ("tb/report/", "tb/uvm/", "tb/coverage/")  # they read results, or belong to other runs
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of the report."""
+
+    id: str
+    spec: RunSpec
+    seconds: float
+
+    @property
+    def key(self) -> str:
+        """Hash of what decides the result."""
+        facts = [self.spec.model_dump(), _profile_text(self.spec.profile), sources_digest(), tool_versions()]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a report measures."""
+
+    profile: str = "pfma"
+    quick: bool = False
+    seed: int = 1
+    mesh: int = MESH
+    only: tuple[str, ...] = ()
+
+
+def table() -> list[dict[str, Any]]:
+    """Rows of points.yaml. Raises MisuseError for a key that means nothing."""
+    rows: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["points"]
+    for row in rows:
+        if unknown := set(row) - KEYS:
+            raise MisuseError(f"{TABLE.name}: {row.get('id')}: no such key: {', '.join(sorted(unknown))}")
+    return rows
+
+
+def points(plan: Plan) -> list[Point]:
+    """The runs of a report, in the order of the table. Raises MisuseError when none is left or a profile is wrong."""
+    rows = [row for row in table() if _asked(row["id"], plan, part=True) and _wanted(row, plan)]
+    found_points = [point for row in rows for point in _expand(row, plan) if _asked(point.id, plan)]
+    if not found_points:
+        known = ", ".join(dict.fromkeys(row["id"] for row in table()))
+        raise MisuseError(f"POINTS: none is called {' or '.join(plan.only)}; the points are {known}")
+    return found_points
+
+
+def _asked(name: str, plan: Plan, *, part: bool = False) -> bool:
+    """A point, or with `part` one above it, is among those that were named; all are when none was."""
+    return not plan.only or any(
+        name == asked or name.startswith(f"{asked}/") or (part and asked.startswith(f"{name}/")) for asked in plan.only
+    )
+
+
+def _wanted(row: Mapping[str, Any], plan: Plan) -> bool:
+    if "quick" not in row if plan.quick else row.get("quick_only"):
+        return False
+    name = plan.profile if row["profile"] == MAIN else row["profile"]
+    fabric = profiles.load(str(found(name)) if name.endswith(".toml") else name).rack.fabric
+    if row["profile"] != MAIN and row["profile"] == plan.profile:
+        return False  # it is the main one already
+    return fabric in row.get("fabric", [fabric])
+
+
+def _expand(row: Mapping[str, Any], plan: Plan) -> Iterable[Point]:
+    for value in row.get("sweep", [None]):
+        texts = {key: str(text).replace("{}", str(value)) for key, text in row.get("options", {}).items()}
+        if plan.quick:
+            texts |= {key: str(text) for key, text in row["quick"].items()}
+        name = plan.profile if row["profile"] == MAIN else row["profile"]
+        hosts, modules = _size(row["size"], name, plan.mesh)
+        spec = make_spec(
+            row["test"],
+            hosts=hosts,
+            modules=modules,
+            profile=name,
+            seed=plan.seed,
+            options=texts,
+            sets=tuple(text.replace("{}", str(value)) for text in row.get("sets", ())),
+        )
+        yield Point(row["id"] if value is None else f"{row['id']}/{value}", spec, float(row["seconds"]))
+
+
+def _size(size: str | list[int], name: str, mesh: int) -> tuple[int, int]:
+    rack = profiles.load(str(found(name)) if name.endswith(".toml") else name).rack
+    hosts, modules = {"mesh": (mesh, mesh), "module": (MODULE_HOSTS, 1)}[size] if isinstance(size, str) else size
+    return min(hosts, rack.hosts.canonical), min(modules, rack.modules.canonical)
+
+
+def _profile_text(name: str) -> str:
+    path = found(name) if name.endswith(".toml") else PROFILES / f"{name}.toml"
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def sources_digest() -> str:
+    """Hash of the sources that a measurement depends on."""
+    paths = {*hdl_sources(), *(p for folder in (RTL, BENCH_HDL) for p in folder.rglob("*.svh"))}
+    for pattern, folders in SOURCES.items():
+        paths |= {path for folder in folders for path in (ROOT / folder).rglob(pattern)}
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(NOT_MEASURED) and not path.is_relative_to(SOFTWARE / "tests"):
+            digest.update(f"\0{name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
