@@ -26,7 +26,7 @@ IN_FLIGHT = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256)
 FOOTPRINT_LINES = (1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14)
 OFFERED_GB_S = (0.5, 1, 2, 4, 8, 12, 16, 20, 24)  # a host
 HOSTS = (1, 2, 4, 8, 16)
-EDGES = 10  # counted lines over those in flight, from which on the edges of the window show less than the tolerance
+EDGES = 50  # counted lines over those in flight, from which on the edges of the window do not show
 FLOOR_SLACK_NS = 4  # ends of flits and frames that a line shares with others
 HIT_SLACK = 1.5  # passes over a footprint before counting, in case arrivals bunch
 
