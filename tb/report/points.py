@@ -27,7 +27,7 @@ TABLE = Path(__file__).with_name("points.yaml")
 MAIN = "main"
 MODULE_HOSTS = 16
 MESH = 4
-KEYS = set("id test profile size fabric sets options sweep quick quick_only seconds".split())
+KEYS = set("id test profile size fabric sets options sweep quick seconds".split())
 SOURCES = {"*.py": ("tb", "models", "software/python"), "*.[ch]": ("software",), "*.[ch]pp": ("software",)}
 NOT_MEASURED = ("tb/report/", "tb/uvm/", "tb/coverage/")  # they read results, or belong to other runs
 
@@ -85,7 +85,7 @@ def _asked(name: str, plan: Plan, *, part: bool = False) -> bool:
 
 
 def _wanted(row: Mapping[str, Any], plan: Plan) -> bool:
-    if "quick" not in row if plan.quick else row.get("quick_only"):
+    if plan.quick and "quick" not in row:
         return False
     name = plan.profile if row["profile"] == MAIN else row["profile"]
     fabric = profiles.load(str(found(name)) if name.endswith(".toml") else name).rack.fabric

@@ -22,7 +22,7 @@ from prismem.tb.traffic import HostFigures, Load, Pattern, Reading
 
 SIZES_B = (32, 64, 128, 256, 512, 1024)
 MIXES_PERMILLE = (1000, 750, 740, 667, 500, 0)
-IN_FLIGHT = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256)
+IN_FLIGHT = (1, 2, 4, 8, 16, 32, 64, 96, 104, 112, 120, 128, 192, 256)
 FOOTPRINT_LINES = (1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14)
 OFFERED_GB_S = (0.5, 1, 2, 4, 8, 12, 16, 20, 24)  # a host
 HOSTS = (1, 2, 4, 8, 16)
