@@ -20,10 +20,14 @@ HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp 
   __memcpy_chk __memmove_chk __memset_chk \
   open open64 openat close fstat fstat64 stat flock fsync ftruncate posix_fallocate mmap mmap64 munmap msync madvise mlock \
   clock_gettime gettimeofday time nanosleep clock_nanosleep usleep sleep sched_yield getpid getrandom \
-  abort exit __assert_fail \
+  abort exit _exit __assert_fail getenv shm_open shm_unlink \
+  read write pread pwrite fread fwrite send recv \
   pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
   pthread_cond_init pthread_cond_destroy pthread_cond_wait pthread_cond_signal pthread_cond_broadcast \
-  pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_once
+  pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_once \
+  malloc calloc realloc free aligned_alloc posix_memalign strdup \
+  _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm \
+  _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t
 HOOK_LDFLAGS := $(addprefix -Wl$(comma)--wrap=,$(HOOK_WRAPS)) \
   -L$(ROOT)/build/sw -lprismem_emu -Wl,-rpath,'$$ORIGIN' -Wl,-z,defs
 

@@ -8,6 +8,8 @@
  */
 #include "access.hpp"
 
+#include "trace.hpp"
+
 namespace prismem {
 
 Fast g_fast;
@@ -90,6 +92,7 @@ void slow_load(uint64_t address, uint64_t bytes, uint64_t pc, bool checked) {
   do {
     fill_pass(thread, host, first, last);
   } while (!all_valid(host, first, last));
+  if (checked) trace(Event::kLoad, host.id, offset, bytes, pc);
   if (UNLIKELY(armed)) std::erase_if(host.pins, [&](const Pin &pin) { return pin.tid == thread.tid; });
   if (checked && g_fast.newest != nullptr) {
     for (uint64_t line = first; line <= last; ++line) {
@@ -136,6 +139,7 @@ void slow_store(uint64_t address, uint64_t bytes, uint64_t pc) {
     const uint64_t ones = end - begin == kLineBytes ? ~0ull : ((1ull << (end - begin)) - 1) << begin;
     host.dirty[line] |= ones;
   }
+  trace(Event::kStore, host.id, offset, bytes, pc);
   if (g_fast.newest != nullptr) shadow_store(thread, host, offset, bytes, pc);
   g_fast.store_armed = static_cast<uint32_t>(last - first + 1);
 }

@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "access.hpp"
+#include "chooser.hpp"
 #include "port.hpp"
+#include "trace.hpp"
 
 namespace prismem {
 
@@ -44,7 +46,7 @@ void submit(Host &host, Request *request) {
 
 void make_room(Host &host) {
   while (host.lines.size() >= kCacheLinesMax) {
-    const uint64_t line = host.lines[g_machine->rng.below(host.lines.size())];
+    const uint64_t line = host.lines[g_machine->chooser->pick(host.lines.size())];
     if (!pinned(host, line)) evict(host, line);
   }
 }
@@ -58,6 +60,7 @@ void install(Request &request) {
   host.dirty[line] = 0;
   add_line(host, line);
   shadow_fill(host, request);
+  trace(request.kind == RequestKind::kFill ? Event::kFill : Event::kPrefetch, host.id, line << kLineShift, kLineBytes);
 }
 
 void wake_waiting(uint32_t host, uint64_t line) {
@@ -167,18 +170,21 @@ void invalidate(Host &host, uint64_t line) {
   host.state[line] &= static_cast<uint8_t>(~(kValid | kCheck));
   host.dirty[line] = 0;
   remove_line(host, line);
+  trace(Event::kDrop, host.id, line << kLineShift);
 }
 
 void evict(Host &host, uint64_t line) {
   if (!(host.state[line] & kValid) || pinned(host, line)) return;
   ++host.count.evictions;
+  trace(Event::kEvict, host.id, line << kLineShift, 0, 0, host.dirty[line]);
   write_back(host, line, nullptr);
   invalidate(host, line);
 }
 
 void first_store(Host &host, uint64_t line) {
   note_use(host, line);
-  on_first_store(host, line);
+  const AtSite at(Site::kStore);
+  g_machine->chooser->at_first_store(host, line);
 }
 
 void complete_request(Request *request) {

@@ -17,11 +17,10 @@ void fold_counters(Thread &thread) {
   g_fast.loads = g_fast.stores = 0;
   thread.last_offset = g_fast.last_offset;
   thread.last_pc = g_fast.last_pc;
-  if (m.rtl) {
-    const uint64_t steps = steps_now();
-    thread.debt_ps += (steps - thread.step_mark) * m.cfg.access_ps;
-    thread.step_mark = steps;
-  }
+  const uint64_t steps = steps_now();
+  if (m.rtl) thread.debt_ps += (steps - thread.step_mark) * m.cfg.access_ps;
+  thread.steps += steps - thread.step_mark;
+  thread.step_mark = steps;
 }
 
 void load_context(Thread &thread) {
@@ -45,6 +44,7 @@ void load_context(Thread &thread) {
   g_fast.actor = thread.actor;
   g_fast.epoch = thread.clock[thread.actor];
   thread.step_mark = steps_now();
+  if (m.chooser->by_thread()) arm_budget(thread.step_mark);
   update_gate(thread);
   errno = thread.saved_errno;
 }

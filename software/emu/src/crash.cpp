@@ -114,7 +114,7 @@ void crash_leave() {
     end_run(EMU_DONE);
   }
   if (m.current->state != ThreadState::kDone) return;
-  reschedule(false);
+  reschedule(Site::kBlock);
   __builtin_unreachable();
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "access.hpp"
+#include "chooser.hpp"
 #include "port.hpp"
 
 namespace prismem {
@@ -64,6 +65,13 @@ void issue_line(Host &host, DmaTicket &ticket, uint32_t index) {
   if (g_machine->port->submit(request)) complete_request(request);
 }
 
+void take_line(Host &host, DmaTicket &ticket, size_t slot) {
+  const uint32_t index = ticket.todo[slot];
+  ticket.todo[slot] = ticket.todo.back();
+  ticket.todo.pop_back();
+  issue_line(host, ticket, index);
+}
+
 /** Issue one random line of one random transfer. False: nothing to issue now. */
 bool issue_one(Host &host) {
   Machine &m = *g_machine;
@@ -81,9 +89,8 @@ bool issue_one(Host &host) {
     const uint32_t index = ticket.todo[slot];
     if (crash_dma_line(host)) return false;
     if (snoops() && !snoop_line(host, (ticket.offset >> kLineShift) + index, ticket.dir == 0)) return false;
-    ticket.todo[slot] = ticket.todo.back();
-    ticket.todo.pop_back();
-    issue_line(host, ticket, index);
+    record(EMU_CHOICE_DMA, host.id, (ticket.offset >> kLineShift) + index);
+    take_line(host, ticket, slot);
     return true;
   }
   return false;
@@ -99,6 +106,33 @@ void dma_progress(Host &host, uint32_t lines) {
 
 void dma_issue(Host &host) {
   while (issue_one(host)) {
+  }
+}
+
+bool act_dma(Host &host, uint64_t line) {
+  for (DmaTicket &ticket : host.tickets) {
+    for (size_t slot = 0; slot < ticket.todo.size(); ++slot) {
+      if ((ticket.offset >> kLineShift) + ticket.todo[slot] != line) continue;
+      if (snoops() && !snoop_line(host, line, ticket.dir == 0)) return false;
+      record(EMU_CHOICE_DMA, host.id, line);
+      take_line(host, ticket, slot);
+      return true;
+    }
+  }
+  return false;
+}
+
+void dma_in_order(Host &host) {
+  for (;;) {
+    DmaTicket *first = nullptr;
+    for (DmaTicket &ticket : host.tickets) {
+      if (!ticket.todo.empty() && (first == nullptr || ticket.ordinal < first->ordinal)) first = &ticket;
+    }
+    if (first == nullptr) return;
+    const size_t slot = static_cast<size_t>(std::min_element(first->todo.begin(), first->todo.end()) - first->todo.begin());
+    const uint64_t line = (first->offset >> kLineShift) + first->todo[slot];
+    if (snoops() && !snoop_line(host, line, first->dir == 0)) return;
+    take_line(host, *first, slot);
   }
 }
 
@@ -204,8 +238,9 @@ PRISMEM_EXPORT int emu_dma_poll(int64_t id) {
   count_step();
   DmaTicket *ticket = find_ticket(host, id);
   if (ticket == nullptr) return -EINVAL;
-  if (!m.rtl && ticket->done != ticket->lines && m.rng.one_in(2)) {
-    dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));
+  if (!m.rtl && ticket->done != ticket->lines) {
+    const AtSite at(Site::kPoll);
+    m.chooser->at_dma_poll(host);
     ticket = find_ticket(host, id);
   }
   if (ticket->done != ticket->lines) {

@@ -67,6 +67,11 @@ bool Fiber::create(void (*entry)(void *), void *arg) {
   if (mapping == MAP_FAILED) return false;
   mapping_ = static_cast<char *>(mapping);
   mprotect(mapping_, kStackGuardBytes, PROT_NONE);
+  restart(entry, arg);
+  return true;
+}
+
+void Fiber::restart(void (*entry)(void *), void *arg) {
   // Frame as the switch leaves it: control words, r15, r14, r13 (entry), r12 (argument), rbx, rbp, return address, pad.
   auto *top = reinterpret_cast<uint64_t *>(mapping_ + kStackGuardBytes + kFiberStackBytes);
   uint64_t *frame = top - 10;
@@ -79,7 +84,11 @@ bool Fiber::create(void (*entry)(void *), void *arg) {
   frame[4] = reinterpret_cast<uint64_t>(arg);
   frame[7] = reinterpret_cast<uint64_t>(&prismem_fiber_start);
   sp_ = frame;
-  return true;
+}
+
+bool Fiber::holds(uint64_t address, uint64_t bytes) const {
+  const uint64_t begin = reinterpret_cast<uint64_t>(mapping_) + kStackGuardBytes;
+  return address >= begin && address + bytes <= begin + kFiberStackBytes;
 }
 
 void Fiber::release() {

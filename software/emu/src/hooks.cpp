@@ -2,10 +2,12 @@
  * @file hooks.cpp
  * What the compiler's instrumentation and prismem_hooks.h call: plain accesses, flushes, fences, streaming stores.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "access.hpp"
 #include "prismem_emu_hooks.h"
+#include "trace.hpp"
 
 using namespace prismem;
 
@@ -41,26 +43,35 @@ WIDE_HOOKS(unaligned_, 16)
 /** Volatile accesses are synchronization, as in the code that people write for such memory; also outside of the pool. */
 static void volatile_load(uint64_t address, uint64_t bytes, uint64_t pc) {
   if (g_fast.view_bytes == 0) return;
+  Machine &m = *g_machine;
+  if (m.exploring) spin_before(*m.current);
   if (in_view(address)) {
     slow_load(address, bytes, pc, true);
+    trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, bytes, pc);
   } else if (in_any_view(address)) {
     foreign_access(address, pc);
   } else {
     count_step();
   }
-  sync_acquire(*g_machine->current, address, true);
+  sync_acquire(*m.current, address, true);
+  if (!m.exploring) return;
+  uint64_t value = 0;
+  memcpy(&value, reinterpret_cast<const void *>(address), std::min<uint64_t>(bytes, sizeof value));
+  spin_seen(*m.current, pc, value);
 }
 
 static void volatile_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   if (g_fast.view_bytes == 0) return;
   if (in_view(address)) {
     slow_store(address, bytes, pc);
+    trace(Event::kAtomicStore, g_machine->current->host, address - g_fast.view, bytes, pc);
   } else if (in_any_view(address)) {
     foreign_access(address, pc);
   } else {
     drain_for_store(*g_machine->current);
     count_step();
   }
+  g_machine->current->seen.clear();
   sync_release(*g_machine->current, address, false, 0);
 }
 
@@ -109,7 +120,7 @@ PRISMEM_EXPORT void prismem_hook_clwb(const void *p) {
   issue_flush(PendingKind::kWriteBack, ADDRESS(p), CALLER);
 }
 PRISMEM_EXPORT void prismem_hook_sfence(void) {
-  issue_store_fence();
+  issue_store_fence(CALLER);
 }
 PRISMEM_EXPORT void prismem_hook_lfence(void) {
   g_fast.store_armed = 0;
@@ -122,6 +133,7 @@ PRISMEM_EXPORT void prismem_hook_mfence(void) {
   Thread &thread = *g_machine->current;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
+  trace(Event::kFullFence, thread.host, kNever, 0, CALLER);
   drain_all(thread);
 }
 

@@ -3,10 +3,12 @@
  * Atomic operations, replaced whole: the compiler passes the values. In the pool a locked operation is atomic within its
  * host only, since it acts on the host's own copy; it drains the thread's pending flushes, as does a seq_cst store.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "access.hpp"
 #include "prismem_emu_hooks.h"
+#include "trace.hpp"
 
 using namespace prismem;
 
@@ -30,14 +32,18 @@ template <typename T>
 T atomic_load(T *p, int order, uint64_t pc) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   if (g_fast.view_bytes == 0) return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+  Machine &m = *g_machine;
+  if (m.exploring) spin_before(*m.current);
   if (in_any_view(address)) {
     slow_load(address, sizeof(T), pc, acquires(order));
+    trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, sizeof(T), pc);
   } else {
     g_fast.store_armed = 0;
     count_step();
   }
   const T value = *p;
-  sync_acquire(*g_machine->current, address, acquires(order));
+  sync_acquire(*m.current, address, acquires(order));
+  if (m.exploring) spin_seen(*m.current, pc, static_cast<uint64_t>(value));
   return value;
 }
 
@@ -52,11 +58,13 @@ void atomic_store(T *p, T value, int order, uint64_t pc) {
   if (order == kSeqCst) drain_all(thread);
   if (in_any_view(address)) {
     slow_store(address, sizeof(T), pc);
+    trace(Event::kAtomicStore, thread.host, address - g_fast.view, sizeof(T), pc);
   } else {
     drain_for_store(thread);
     count_step();
   }
   *p = value;
+  thread.seen.clear();
   g_fast.store_armed = 0;
   if (releases(order)) {
     sync_release(thread, address, false, 0);
@@ -71,6 +79,7 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   Thread &thread = *g_machine->current;
   g_fast.store_armed = 0;
+  if (g_machine->exploring) spin_before(thread);
   drain_all(thread);
   const bool pool = in_any_view(address);
   if (pool) {
@@ -85,14 +94,21 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
   T old = *p;
   T next = old;
   const bool stores = apply(old, next);
+  if (pool) {
+    trace(stores ? Event::kAtomicUpdate : Event::kAtomicLoad, thread.host, address - g_fast.view, sizeof(T), pc);
+  }
   sync_acquire(thread, address, acquires(order));
-  if (!stores) return old;
+  if (!stores) {
+    if (g_machine->exploring) spin_seen(thread, pc, static_cast<uint64_t>(old));
+    return old;
+  }
+  thread.seen.clear();
   const uint64_t replaced = version_at(address);
   if (pool) {
-    const uint64_t steps = static_cast<uint64_t>(g_fast.budget);
-    if (g_fast.budget < 1) g_fast.budget = 1;  // nothing may come between the load and the store
+    const uint64_t steps = steps_now();
+    g_fast.budget = std::max<int64_t>(g_fast.budget, 1);  // nothing may come between the load and the store
     slow_store(address, sizeof(T), pc);
-    if (static_cast<int64_t>(steps) < 1) g_fast.budget = 0;
+    g_fast.budget = static_cast<int64_t>(g_machine->step_target - (steps + 1));  // what is due happens at the next hook
     g_fast.store_armed = 0;
   }
   *p = next;

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <ctime>
 
 #include "access.hpp"
+#include "program.hpp"
 
 using namespace prismem;
 
@@ -35,18 +37,21 @@ bool is_pool_descriptor(int fd) {
   return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX);
 }
 
+/** Devices that programs without a word about prismem map; only where programs of that kind run. */
+constexpr const char *kDaxPath = "/dev/dax";
+
 bool is_pool_path(const char *path) {
+  if (!emulated() || path == nullptr) return false;
   const size_t n = strlen(EMU_POOL_PATH);
-  return emulated() && path != nullptr && strncmp(path, EMU_POOL_PATH, n) == 0 && (path[n] == 0 || path[n] == '/');
+  if (strncmp(path, EMU_POOL_PATH, n) == 0 && (path[n] == 0 || path[n] == '/')) return true;
+  if (programs_any() && strncmp(path, kDaxPath, strlen(kDaxPath)) == 0) return true;
+  const auto &paths = g_machine->pool_paths;
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
 
 int fail(int error) {
   errno = error;
   return -1;
-}
-
-int pool_descriptor() {
-  return kPoolDescriptor + static_cast<int>(g_machine->current->host);
 }
 
 int open_call(const char *path, int flags, mode_t mode) {
@@ -84,14 +89,22 @@ uint64_t to_ns(const struct timespec *ts) {
   return static_cast<uint64_t>(ts->tv_sec) * 1000000000ull + static_cast<uint64_t>(ts->tv_nsec);
 }
 
-void ended_by(const char *what) {
-  Fault fault = fault_here("thread", kNever, reinterpret_cast<uint64_t>(__builtin_return_address(0)));
+}  // namespace
+
+namespace prismem {
+
+int pool_descriptor() {
+  return kPoolDescriptor + static_cast<int>(g_machine->current->host);
+}
+
+void ended_by(const char *what, uint64_t pc) {
+  Fault fault = fault_here("thread", kNever, pc);
   fault.message = std::string(what);
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);
 }
 
-}  // namespace
+}  // namespace prismem
 
 PRISMEM_EXPORT int __wrap_open(const char *path, int flags, ...) {
   va_list args;
@@ -241,13 +254,8 @@ PRISMEM_EXPORT ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned fla
 }
 
 PRISMEM_EXPORT void __wrap_abort(void) {
-  if (emulated()) ended_by("abort() called at \1");
+  if (emulated()) ended_by("abort() called at \1", reinterpret_cast<uint64_t>(__builtin_return_address(0)));
   abort();
-}
-
-PRISMEM_EXPORT void __wrap_exit(int status) {
-  if (emulated()) ended_by("exit() called at \1");
-  exit(status);
 }
 
 PRISMEM_EXPORT void __wrap___assert_fail(const char *expression, const char *file, unsigned line,
@@ -255,7 +263,8 @@ PRISMEM_EXPORT void __wrap___assert_fail(const char *expression, const char *fil
   if (emulated()) {
     ended_by(("assertion failed: " + std::string(expression) + " at " + file + ":" + std::to_string(line) + " (" +
               (function == nullptr ? "?" : function) + ")")
-                 .c_str());
+                 .c_str(),
+             reinterpret_cast<uint64_t>(__builtin_return_address(0)));
   }
   fprintf(stderr, "%s:%u: %s: assertion failed: %s\n", file, line, function == nullptr ? "?" : function, expression);
   abort();

@@ -13,6 +13,7 @@
 #include "access.hpp"
 #include "port.hpp"
 #include "port_rtl.hpp"
+#include "program.hpp"
 
 namespace prismem {
 
@@ -117,6 +118,25 @@ bool Machine::allocate() {
   return ok;
 }
 
+bool Machine::keep_initial() {
+  const size_t words = lines * kWordsPerLine;
+  initial.data = static_cast<uint8_t *>(map_lazy(cfg.pool_bytes));
+  if (initial.data == nullptr) return false;
+  for (const uint64_t line : loaded_lines) {
+    memcpy(initial.data + (line << kLineShift), device.data + (line << kLineShift), kLineBytes);
+  }
+  if (!cfg.detect) return true;
+  initial.meta = static_cast<WordMeta *>(map_lazy(words * sizeof *initial.meta));
+  initial.landed = static_cast<uint64_t *>(map_lazy(words * sizeof *initial.landed));
+  if (initial.meta == nullptr || initial.landed == nullptr) return false;
+  for (const uint64_t line : loaded_lines) {
+    const uint64_t word = line * kWordsPerLine;
+    memcpy(initial.meta + word, device.meta + word, kWordsPerLine * sizeof(WordMeta));
+    memcpy(initial.landed + word, device.landed + word, kWordsPerLine * sizeof(uint64_t));
+  }
+  return true;
+}
+
 Machine::~Machine() {
   const size_t words = lines * kWordsPerLine;
   for (auto &thread : threads) external_destroy(thread->external);
@@ -129,6 +149,9 @@ Machine::~Machine() {
     unmap_lazy(host.meta, words * sizeof *host.meta);
     unmap_lazy(host.base, words * sizeof *host.base);
   }
+  unmap_lazy(initial.data, cfg.pool_bytes);
+  unmap_lazy(initial.meta, words * sizeof *initial.meta);
+  unmap_lazy(initial.landed, words * sizeof *initial.landed);
   unmap_lazy(device.data, cfg.pool_bytes);
   unmap_lazy(device.meta, words * sizeof *device.meta);
   unmap_lazy(device.landed, words * sizeof *device.landed);
@@ -195,6 +218,7 @@ PRISMEM_EXPORT int emu_create(const emu_config *cfg) {
   } else {
     g_machine->port = make_functional_port();
   }
+  g_machine->chooser = make_seeded_chooser();
   return 0;
 }
 
@@ -205,6 +229,7 @@ PRISMEM_EXPORT void emu_destroy(void) {
   g_machine = nullptr;
   g_fast = Fast{};
   intercept_reset();
+  programs_forget();
   delete machine;
 }
 
@@ -282,6 +307,11 @@ PRISMEM_EXPORT int emu_device_write(uint64_t offset, const void *src, size_t byt
     return -EINVAL;
   }
   memcpy(g_machine->device.data + offset, src, bytes);
+  if (!g_machine->exploring && bytes != 0) {
+    for (uint64_t line = offset >> kLineShift; line <= (offset + bytes - 1) >> kLineShift; ++line) {
+      g_machine->loaded_lines.insert(line);
+    }
+  }
   shadow_loader_write(offset, bytes);
   return 0;
 }

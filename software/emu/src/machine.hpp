@@ -9,10 +9,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "chooser.hpp"
 #include "engine.hpp"
 #include "fast.hpp"
 #include "fiber.hpp"
@@ -35,6 +37,11 @@ using Clock = std::vector<uint32_t>;
 void clock_join(Clock &into, const Clock &from);
 
 enum class ThreadState : uint8_t { kReady, kSleeping, kMemory, kBlocked, kDone };
+
+/** A synchronizing load that a spinning thread repeats. */
+struct Seen {
+  uint64_t pc, value;
+};
 
 struct Thread {
   int tid = 0;
@@ -63,6 +70,10 @@ struct Thread {
   uint64_t polls = 0;
   uint64_t debt_ps = 0;  ///< RTL: time of accesses not yet realised
   uint64_t step_mark = 0;
+  uint32_t first_flags = 0;    ///< `flags` before the first execution
+  std::vector<Seen> seen;      ///< the last synchronizing loads, while nothing was stored in between
+  bool spins = false;          ///< its last synchronizing load told it nothing new
+  uint64_t steps = 0;  ///< hooked accesses and polls before `step_mark`
   uint32_t actor = 0;
   Clock clock;
   Clock fence_release, fence_acquire;  ///< C11 fences: clock to publish, clocks read but not yet joined
@@ -144,6 +155,8 @@ struct Machine {
   explicit Machine(const emu_config &config);
   ~Machine();
   bool allocate();
+  /** Keep what the pool holds now in `initial`. */
+  bool keep_initial();
 
   emu_config cfg;
   uint64_t lines;
@@ -165,13 +178,28 @@ struct Machine {
   std::vector<int> ready;
   uint64_t now_ns = 0;       ///< RTL: the hardware's clock; functional: time skipped beyond one ns a step
   uint64_t step_target = 0;  ///< step at which the budget reaches 0
-  uint64_t next_switch = kNever, next_event = kNever;
   uint64_t switches = 0;
   int live = 0;  ///< threads that are not daemons and have not ended
   uint64_t idle_polls = 0;
-  bool stall = false;             ///< the next forced switch puts the thread to sleep
-  uint64_t hunted_line = kNever;  ///< random policy: just stored by `hunted_host`, to be evicted at the next event
-  uint32_t hunted_host = 0;
+
+  // choices
+  std::unique_ptr<Chooser> chooser;
+  Site site = Site::kBlock;
+  bool recording = false;
+  bool tracing = false;
+  std::vector<emu_choice> choices;
+
+  // many executions (explore.cpp)
+  bool exploring = false;
+  std::set<uint64_t> loaded_lines;  ///< written by emu_device_write
+  Device initial;  ///< the pool before the first execution
+  uint64_t initial_version = 0;
+  size_t first_threads = 0;
+  std::vector<Fiber> spare_fibers;
+  std::vector<std::string> pool_paths;
+  uint64_t progress = 0;      ///< writes that reached the device, threads that woke or ended
+  uint64_t idle_version = 0;  ///< stores and progress at the last poll
+  uint64_t idle_rounds = 0;   ///< polls since either has changed
 
   // shared shadow
   uint64_t *sharers = nullptr;
@@ -189,7 +217,7 @@ struct Machine {
   Engines engines;
   uint64_t digest = 0;
   FILE *log = nullptr;
-  std::string report_text, latency_text;
+  std::string report_text, latency_text, trace_text;
 };
 
 extern Machine *g_machine;
@@ -197,6 +225,9 @@ extern Machine *g_machine;
 inline bool detecting() {
   return g_machine->newest != nullptr;
 }
+/** Own count of steps of a thread. */
+uint64_t thread_steps(const Thread &thread);
+
 inline uint64_t steps_now() {
   return g_machine->step_target - static_cast<uint64_t>(g_fast.budget);
 }

@@ -8,11 +8,19 @@
 
 namespace prismem {
 
+/** Polls, by all threads, between two retirements that time alone brings about. */
+inline constexpr uint64_t kPollsPerRetirement = 32;
+
 // scheduler.cpp -------------------------------------------------------------------------------------------------------
+/** Prepare the thread to begin its function. */
+void thread_start(Thread &thread);
 int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags);
 uint64_t now_ns();
+/** Exploring: a load of a synchronizing word has returned `value`; before the next one, others run if it is always the same. */
+void spin_seen(Thread &thread, uint64_t pc, uint64_t value);
+void spin_before(Thread &thread);
 /** A thread that gives up the processor on the functional port: choose who goes on, among the ready ones. */
-void reschedule(bool to_other);
+void reschedule(Site site);
 /** The run ends for lack of progress: the fault says who waits for what. */
 void report_end(const char *kind, std::string message);
 /** Give up the processor until `wake`. */
@@ -41,10 +49,6 @@ void budget_expired();
 inline void count_step() {
   if (--g_fast.budget < 0) budget_expired();
 }
-/** Bring the next cache event close. */
-void hasten_event();
-/** Called by a cache event: the running thread stands still for a while, so that the others see what happened. */
-void stall_now();
 
 // context.cpp ---------------------------------------------------------------------------------------------------------
 /** Add the hits of the running thread to its host and remember where it was. */
@@ -92,7 +96,7 @@ void first_store(Host &host, uint64_t line);
 
 // pending.cpp ---------------------------------------------------------------------------------------------------------
 void issue_flush(PendingKind kind, uint64_t address, uint64_t pc);
-void issue_store_fence();
+void issue_store_fence(uint64_t pc);
 void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t pc);
 /** Commit what a store may not overtake. */
 void drain_for_store(Thread &thread);
@@ -100,14 +104,10 @@ void drain_for_store(Thread &thread);
 void drain_all(Thread &thread);
 void commit_streams(Thread &thread, uint64_t line);
 void commit_all_pending(Thread &thread);
-/** Commit one entry, chosen at random among those that may go first. False: nothing pending anywhere. */
-bool retire_one();
+/** The entry `index` need not wait for an older one. */
+bool may_commit(const Thread &thread, size_t index);
+void commit_at(Thread &thread, size_t index);
 void update_gate(Thread &thread);
-
-// events.cpp ----------------------------------------------------------------------------------------------------------
-void cache_event();
-void on_first_store(Host &host, uint64_t line);
-void on_flush_commit(Host &host, uint64_t line);
 
 // detector.cpp --------------------------------------------------------------------------------------------------------
 void shadow_store(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc);
@@ -142,6 +142,8 @@ void sync_reset();
 // dma.cpp -------------------------------------------------------------------------------------------------------------
 void dma_progress(Host &host, uint32_t lines);
 void dma_issue(Host &host);
+/** Issue every line of every transfer, oldest first. */
+void dma_in_order(Host &host);
 void dma_line_done(Request *request);
 bool dma_any();
 /** Earliest start of a transfer that the engine has not got to; kNever if none. */
@@ -149,6 +151,10 @@ uint64_t dma_next_start();
 
 // intercept_*.cpp ------------------------------------------------------------------------------------------------------
 void intercept_reset();
+/** Descriptor of the pool for the running thread's host. */
+int pool_descriptor();
+/** The program has ended itself, at this code address: ends the run. */
+void ended_by(const char *what, uint64_t pc);
 
 // report.cpp, symbols.cpp, log.cpp ------------------------------------------------------------------------------------
 void raise_fault(Fault fault);

@@ -11,7 +11,9 @@
 #include <cstring>
 
 #include "access.hpp"
+#include "chooser.hpp"
 #include "port.hpp"
+#include "trace.hpp"
 
 namespace prismem {
 
@@ -21,13 +23,6 @@ bool ordered(const Pending &older, const Pending &younger) {
   if (older.kind == PendingKind::kStoreFence || younger.kind == PendingKind::kStoreFence) return true;
   if (older.kind == PendingKind::kFlush && younger.kind == PendingKind::kFlush) return true;
   return older.line == younger.line;
-}
-
-bool may_commit(const Thread &thread, size_t index) {
-  for (size_t i = 0; i < index; ++i) {
-    if (ordered(thread.pending[i], thread.pending[index])) return false;
-  }
-  return true;
 }
 
 /** The thread's fences have to wait for a write-back of this line that is already under way. */
@@ -67,6 +62,9 @@ void commit(Thread &thread, Pending &entry) {
   const uint64_t line = entry.line;
   note(entry.kind == PendingKind::kStream ? Decision::kStream : Decision::kRetire, static_cast<uint64_t>(thread.tid),
        static_cast<uint64_t>(entry.kind), line, nullptr);
+  if (UNLIKELY(g_machine->tracing)) {
+    trace(Event::kCommit, host.id, line << kLineShift, 0, pc_of(entry.pc), static_cast<uint64_t>(entry.kind));
+  }
   if (entry.kind == PendingKind::kStream) {
     commit_stream(thread, host, entry);
     return;
@@ -81,18 +79,12 @@ void commit(Thread &thread, Pending &entry) {
   bool keep = false;
   if (entry.kind == PendingKind::kWriteBack) {
     const uint32_t choice = g_machine->cfg.clwb;
-    keep = choice == EMU_CLWB_KEEP || (choice == EMU_CLWB_MAY && g_machine->rng.one_in(2));
+    keep = choice == EMU_CLWB_KEEP || (choice == EMU_CLWB_MAY && g_machine->chooser->clwb_keeps(line));
+    if (!keep && choice == EMU_CLWB_MAY) record(EMU_CHOICE_CLWB, 0, line);
   }
   if (!keep) invalidate(host, line);
   if (entry.kind == PendingKind::kFlush && thread.writes_in_flight != 0) thread.writes_ordered = true;
-  on_flush_commit(host, line);
-}
-
-void commit_at(Thread &thread, size_t index) {
-  Pending entry = thread.pending[index];
-  thread.pending.erase(thread.pending.begin() + static_cast<ptrdiff_t>(index));
-  commit(thread, entry);
-  update_gate(thread);
+  g_machine->chooser->at_commit(host, line);
 }
 
 void push(Thread &thread, const Pending &entry) {
@@ -113,6 +105,21 @@ Thread &current() {
 }
 
 }  // namespace
+
+bool may_commit(const Thread &thread, size_t index) {
+  for (size_t i = 0; i < index; ++i) {
+    if (ordered(thread.pending[i], thread.pending[index])) return false;
+  }
+  return true;
+}
+
+void commit_at(Thread &thread, size_t index) {
+  Pending entry = thread.pending[index];
+  thread.pending.erase(thread.pending.begin() + static_cast<ptrdiff_t>(index));
+  const AtSite at(Site::kCommit);
+  commit(thread, entry);
+  update_gate(thread);
+}
 
 void update_gate(Thread &thread) {
   if (g_machine->current != &thread) return;
@@ -136,6 +143,8 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
   ++host.count.flushes;
   const uint64_t line = (address - g_fast.view) >> kLineShift;
   note_use(host, line);
+  static constexpr Event events[] = {Event::kFlush, Event::kFlushOpt, Event::kClwb};
+  trace(events[static_cast<size_t>(kind)], host.id, address - g_fast.view, 0, pc);
   if (kind == PendingKind::kFlush) {  // ordered after older CLFLUSH and SFENCE: they need not wait any longer
     drain_for_store(thread);
   }
@@ -146,13 +155,14 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
   push(thread, entry);
 }
 
-void issue_store_fence() {
+void issue_store_fence(uint64_t pc) {
   if (g_machine == nullptr || g_machine->current == nullptr) return;
   g_fast.store_armed = 0;
   crash_point();
   Thread &thread = current();
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
+  trace(Event::kStoreFence, thread.host, kNever, 0, pc);
   if (thread.pending.empty()) return;
   if (thread.pending.back().kind == PendingKind::kStoreFence) return;
   Pending entry{};
@@ -191,6 +201,7 @@ void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t p
     push(thread, entry);
     buffer = &thread.pending.back();
   }
+  trace(Event::kStream, host.id, offset, bytes, pc);
   memcpy(buffer->data.data() + begin, data, bytes);
   buffer->mask |= (bytes == kLineBytes ? ~0ull : ((1ull << bytes) - 1)) << begin;
   shadow_stream(thread, *buffer, offset, bytes);
@@ -237,22 +248,6 @@ void commit_streams(Thread &thread, uint64_t line) {
     commit_at(thread, 0);
     return;
   }
-}
-
-bool retire_one() {
-  Machine &m = *g_machine;
-  size_t count = 0;
-  for (const auto &thread : m.threads) count += !thread->pending.empty();
-  if (count == 0) return false;
-  size_t pick = m.rng.below(count);
-  for (const auto &thread : m.threads) {
-    if (thread->pending.empty() || pick-- != 0) continue;
-    size_t index = m.rng.below(thread->pending.size());
-    while (!may_commit(*thread, index)) --index;  // the oldest always may
-    commit_at(*thread, index);
-    return true;
-  }
-  return false;
 }
 
 }  // namespace prismem

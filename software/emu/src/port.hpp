@@ -19,8 +19,12 @@ class MemoryPort {
   virtual bool force(uint32_t host, uint64_t line) = 0;
   /** The host has died: its writes on their way never arrive. */
   virtual void drop_writes(uint32_t) {}
-  /** Let one delayed request make progress; false when there is none. */
-  virtual bool progress() = 0;
+  /** Posted writes that have not reached the device; `land` lets one of them. */
+  virtual size_t waiting() const { return 0; }
+  virtual const Request *waiting_at(size_t) const { return nullptr; }
+  virtual void land(size_t) {}
+  /** Drop everything that is on its way: the machine starts again. */
+  virtual void forget() {}
   /** Nothing on its way. */
   virtual bool idle() const = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "modules.hpp"
 #include "port.hpp"
+#include "trace.hpp"
 
 namespace prismem {
 
@@ -20,6 +21,9 @@ void device_read(Request *request) {
 
 void device_write(Request *request, const uint8_t *data, uint64_t mask) {
   Machine &m = *g_machine;
+  ++m.progress;
+  trace(request->kind == RequestKind::kDmaWrite ? Event::kDma : Event::kWriteBack, request->host,
+        request->line << kLineShift, kLineBytes, 0, request->dirty);
   check_device_write(*request);
   uint8_t *line = m.device.data + (request->line << kLineShift);
   if (mask == ~0ull) {
@@ -93,11 +97,10 @@ class FunctionalPort final : public MemoryPort {
     std::erase_if(host.deferred, drop);
   }
 
-  bool progress() override {
-    if (delayed_.empty()) return false;
-    finish(delayed_.begin() + static_cast<ptrdiff_t>(g_machine->rng.below(delayed_.size())));
-    return true;
-  }
+  void forget() override { delayed_.clear(); }
+  size_t waiting() const override { return delayed_.size(); }
+  const Request *waiting_at(size_t index) const override { return delayed_[index]; }
+  void land(size_t index) override { finish(delayed_.begin() + static_cast<ptrdiff_t>(index)); }
 
   bool idle() const override { return delayed_.empty(); }
 

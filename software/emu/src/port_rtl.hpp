@@ -19,7 +19,6 @@ class RtlPort final : public MemoryPort {
   RtlPort();
   bool submit(Request *request) override;
   bool force(uint32_t, uint64_t) override { return false; }
-  bool progress() override { return false; }
   bool idle() const override { return on_their_way_ == 0; }
 
   int tick(uint64_t now);

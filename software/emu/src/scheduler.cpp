@@ -7,7 +7,9 @@
 #include <cerrno>
 
 #include "access.hpp"
+#include "chooser.hpp"
 #include "port.hpp"
+#include "trace.hpp"
 
 namespace prismem {
 
@@ -15,12 +17,6 @@ namespace {
 
 /** Functional port: simulated ns that one poll takes beyond its step. */
 constexpr uint64_t kPollNs = 15;
-/** Polls, by all threads, between two retirements that time alone brings about. */
-constexpr uint64_t kPollsPerRetirement = 32;
-/** The random policy lets the caches act at one in so many polls. */
-constexpr uint64_t kPollEventOdds = 3;
-/** One in so many polls may go on at once although others are ready. */
-constexpr uint64_t kPollAgainOdds = 4;
 
 void wake_sleepers() {
   Machine &m = *g_machine;
@@ -39,7 +35,7 @@ void advance_time() {
   Machine &m = *g_machine;
   while (m.ready.empty()) {
     for (Host &host : m.hosts) {
-      if (host.dma_active != 0) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(kDmaLinesInFlight)));
+      if (host.dma_active != 0) m.chooser->at_idle(host);
     }
     const uint64_t next = earliest_wake();
     if (next != kNever) {
@@ -62,6 +58,45 @@ void fiber_main(void *argument) {
 
 }  // namespace
 
+namespace {
+
+/** Synchronizing loads that a spinning loop may go round. */
+constexpr size_t kSpinLoads = 4;
+/** Exploring: polls in a row, by all threads, without a store or a write to the device: nobody will ever go on. */
+constexpr uint64_t kIdlePollsMax = 4000;
+
+/** Exploring: all poll, and nothing changes. */
+void check_idle() {
+  Machine &m = *g_machine;
+  const uint64_t version = g_fast.version + m.progress;
+  if (version != m.idle_version) {
+    m.idle_version = version;
+    m.idle_rounds = 0;
+  } else if (++m.idle_rounds > kIdlePollsMax) {
+    report_end("stuck", "stuck: all threads poll, and nothing that they wait for can change any more\n");
+    end_run(EMU_STUCK);
+  }
+}
+
+}  // namespace
+
+void spin_before(Thread &thread) {
+  if (!thread.spins) return;
+  thread.spins = false;
+  poll_once();
+}
+
+void spin_seen(Thread &thread, uint64_t pc, uint64_t value) {
+  for (const Seen &seen : thread.seen) {
+    if (seen.pc != pc) continue;
+    thread.spins = seen.value == value;
+    if (!thread.spins) thread.seen.clear();
+    return;
+  }
+  if (thread.seen.size() >= kSpinLoads) thread.seen.erase(thread.seen.begin());
+  thread.seen.push_back({pc, value});
+}
+
 void report_end(const char *kind, std::string message) {
   Fault fault;
   fault.kind = kind;
@@ -71,14 +106,31 @@ void report_end(const char *kind, std::string message) {
   g_machine->faults.push_back(std::move(fault));
 }
 
-void reschedule(bool to_other) {
+namespace {
+
+/** Ask who goes on, among the ready ones; what differs from the plain run is written down. */
+Thread &next_thread(Site site) {
+  Machine &m = *g_machine;
+  const AtSite at(site);
+  const size_t index = m.chooser->next_ready(site);
+  const int next = m.ready[index];
+  if (m.recording) {
+    const int plain = site == Site::kStep ? m.current->tid : m.ready[plain_ready()];
+    if (next != plain) record(EMU_CHOICE_SWITCH, static_cast<uint32_t>(next), 0);
+  }
+  return *m.threads[static_cast<size_t>(next)];
+}
+
+}  // namespace
+
+void reschedule(Site site) {
   Machine &m = *g_machine;
   wake_sleepers();
-  if (m.ready.empty()) advance_time();
-  Thread &self = *m.current;
-  size_t index = m.rng.below(m.ready.size());
-  if (to_other && m.ready.size() > 1 && m.ready[index] == self.tid) index = (index + 1) % m.ready.size();
-  switch_to(m.threads[static_cast<size_t>(m.ready[index])].get());
+  if (m.ready.empty()) {
+    const AtSite at(site);
+    advance_time();
+  }
+  switch_to(&next_thread(site));
 }
 
 uint64_t now_ns() {
@@ -86,6 +138,10 @@ uint64_t now_ns() {
   if (!m.rtl) return m.now_ns + steps_now();
   if (m.current == nullptr) return m.now_ns;
   return m.now_ns + (m.current->debt_ps + (steps_now() - m.current->step_mark) * m.cfg.access_ps) / 1000;
+}
+
+void thread_start(Thread &thread) {
+  thread.fiber.restart(fiber_main, &thread);
 }
 
 int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags) {
@@ -101,7 +157,13 @@ int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, 
   thread->actor = static_cast<uint32_t>(m.hosts.size()) + static_cast<uint32_t>(thread->tid);
   thread->clock.assign(thread->actor + 1, 0);
   thread->clock[thread->actor] = 1;
-  if (!thread->fiber.create(fiber_main, thread.get())) return -ENOMEM;
+  if (!m.spare_fibers.empty()) {
+    thread->fiber = std::move(m.spare_fibers.back());
+    m.spare_fibers.pop_back();
+    thread_start(*thread);
+  } else if (!thread->fiber.create(fiber_main, thread.get())) {
+    return -ENOMEM;
+  }
   if (m.current != nullptr && detecting()) sync_fork(*m.current, *thread);
   if (flags & EMU_THREAD_AFTER_CRASH) {
     thread->state = ThreadState::kBlocked;
@@ -124,13 +186,14 @@ void block_current(ThreadState state, const char *wait_for) {
   if (m.rtl) {
     switch_to(nullptr);
   } else {
-    reschedule(false);
+    reschedule(Site::kBlock);
   }
 }
 
 void wake(Thread &thread) {
   if (thread.state == ThreadState::kReady || thread.state == ThreadState::kDone) return;
   thread.state = ThreadState::kReady;
+  ++g_machine->progress;
   g_machine->ready.push_back(thread.tid);
 }
 
@@ -159,20 +222,18 @@ void poll_once() {
   g_fast.store_armed = 0;
   ++self.polls;
   count_step();
-  if (++m.idle_polls % kPollsPerRetirement == 0) {
-    retire_one();
-    m.port->progress();
+  ++m.idle_polls;
+  if (m.exploring) check_idle();
+  {
+    const AtSite at(Site::kPoll);
+    m.chooser->at_poll();
   }
-  if (m.cfg.policy == EMU_POLICY_RANDOM && m.cfg.event_every != 0 && m.rng.one_in(kPollEventOdds)) cache_event();
   if (m.rtl) {
     realise_debt(std::max<uint64_t>(m.cfg.pause_ns, 1));
     return;
   }
   m.now_ns += kPollNs;
-  for (Host &host : m.hosts) {
-    if (host.dma_active != 0 && m.rng.one_in(2)) dma_progress(host, 1 + static_cast<uint32_t>(m.rng.below(8)));
-  }
-  reschedule(!m.rng.one_in(kPollAgainOdds));
+  reschedule(Site::kPoll);
 }
 
 void end_run(int state) {
@@ -192,6 +253,8 @@ void thread_return(int64_t status) {
   Thread &self = *m.current;
   self.status = status;
   self.state = ThreadState::kDone;
+  ++m.progress;
+  trace(Event::kEnd, self.host, kNever);
   if (status != 0 && !(self.flags & EMU_THREAD_DAEMON)) {
     Fault fault = fault_here("thread", kNever, 0);
     fault.message = "thread " + std::to_string(self.tid) + " (" + self.name + ") of host " +
@@ -211,7 +274,7 @@ void thread_return(int64_t status) {
   if (m.rtl) {
     switch_to(nullptr);
   } else {
-    reschedule(false);
+    reschedule(Site::kBlock);
   }
   __builtin_unreachable();
 }
@@ -244,18 +307,22 @@ void final_writebacks() {
   Machine &m = *g_machine;
   if (m.finished) return;
   m.finished = true;
+  const AtSite at(Site::kEnd);
+  const auto choose = [&](uint64_t count) {
+    const uint64_t value = m.chooser->pick(count);
+    if (value != 0) record(EMU_CHOICE_PICK, static_cast<uint32_t>(count), value);
+    return value;
+  };
   for (auto &thread : m.threads) commit_all_pending(*thread);
-  while (m.port->progress()) {
-  }
+  while (m.port->waiting() != 0) m.port->land(choose(m.port->waiting()));
   std::vector<size_t> order(m.hosts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[m.rng.below(i)]);
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[i - 1 - choose(i)]);
   for (const size_t index : order) {
     Host &host = m.hosts[index];
     const std::vector<uint64_t> lines = host.lines;
     for (const uint64_t line : lines) write_back(host, line, nullptr);
-    while (m.port->progress()) {
-    }
+    while (m.port->waiting() != 0) m.port->land(choose(m.port->waiting()));
   }
 }
 
@@ -267,8 +334,7 @@ int run_functional() {
     m.state = EMU_DONE;
     return m.state;
   }
-  const size_t index = m.rng.below(m.ready.size());
-  enter_thread(*m.threads[static_cast<size_t>(m.ready[index])]);
+  enter_thread(next_thread(Site::kBlock));
   externals_cancel();
   return m.state;
 }

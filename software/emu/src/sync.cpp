@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "access.hpp"
+#include "trace.hpp"
 
 namespace prismem {
 
@@ -105,6 +106,9 @@ void sync_acquire(Thread &thread, uint64_t address, bool now) {
     if (it != g_local_words.end()) clock = &it->second;
   }
   if (clock == nullptr) return;
+  if (UNLIKELY(g_machine->tracing) && in_view(address)) {
+    trace(Event::kAcquire, thread.host, address - g_fast.view, 0, 0, g_fast.meta[(address - g_fast.view) >> 3].actor());
+  }
   clock_join(now ? thread.clock : thread.fence_acquire, *clock);
 }
 

@@ -63,7 +63,13 @@ def sim(test: str | None, list_tests: bool, as_json: bool, **asked: Any) -> None
 @click.option("--waves", is_flag=True, help="Leave a wave file.")
 @click.option("--rtl", is_flag=True, help="On the RTL port, whatever port the result came from.")
 def replay(result: Path, waves: bool, rtl: bool) -> None:
-    """Run again what left RESULT (a result.json or its folder)."""
+    """Run again what left RESULT: a result.json or its folder, or a log of `prismem check`."""
+    from prismem.lib.check.log import is_log, load
+
+    if result.is_file() and is_log(result):
+        from prismem.cli.check import run_replay
+
+        sys.exit(EXIT_PASSED if run_replay(Console(), load(result)) else EXIT_FAILED)
     from prismem.tb.runner.execute import execute
     from prismem.tb.runner.result import RESULT_FILE, load_result
 
@@ -74,6 +80,28 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
         raise MisuseError(f"{path}: not a result of prismem: {str(error).splitlines()[0]}") from None
     changes: dict[str, Any] = ({"waves": True} if waves else {}) | ({"port": "rtl"} if rtl else {})
     _finish(execute(spec.model_copy(update=changes)), as_json=False)
+
+
+@cli.command()
+@click.argument("programs", nargs=-1, type=click.Path(path_type=Path), metavar="PROGRAM...")
+@click.option("--hosts", default=2, show_default=True, help="Hosts; each runs the program, with globals of its own.")
+@click.option("--args", default="", help="Arguments of the program, as one text.")
+@click.option("--executions", type=int, help="Stop after so many executions.")
+@click.option("--time", type=float, help="Stop after so many seconds; 10 unless --executions is given.")
+@click.option("--policy", "policies", multiple=True, help="lazy, eager, warm, random; all unless given.")
+@click.option("--seed", default=1, show_default=True, help="All choices follow from it.")
+@click.option("--steps", default=200_000, show_default=True, help="An execution is cut after so many accesses.")
+@click.option("--pool", "pools", multiple=True, help="A path that the program maps; beside /dev/dax* and shm_open.")
+@click.option("--pool-mib", default=2, show_default=True, help="Size of the pool in MiB.")
+@click.option("-D", "--define", "defines", multiple=True, metavar="NAME[=VALUE]", help="For the compiler.")
+@click.option("-I", "--include", "includes", multiple=True, metavar="FOLDER", help="For the compiler.")
+@click.option("--coherent", is_flag=True, help="All hosts in one coherent cache: what is found then is no matter of flushes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def check(programs: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
+    """Search a C or C++ program for missing flushes, fences and invalidates; exit code 1 when there is one."""
+    from prismem.cli.check import make_request, run
+
+    sys.exit(EXIT_PASSED if run(Console(), make_request(programs, **asked), as_json=as_json) else EXIT_FAILED)
 
 
 @cli.command()

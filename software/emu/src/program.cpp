@@ -1,0 +1,242 @@
+/**
+ * @file program.cpp
+ * Programs with a main() as threads of hosts: loading, and keeping and restoring their globals. A crash of the program ends
+ * the run as a fault with the calls that led to it.
+ */
+#include "program.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "access.hpp"
+
+namespace prismem {
+
+namespace {
+
+using Main = int (*)(int, char **, char **);
+
+/** Processor time after which an execution that makes no step is taken for endless. */
+constexpr time_t kSilentSeconds = 5;
+constexpr size_t kSignalStackBytes = 64 * 1024;
+constexpr size_t kCallsReported = 12;
+
+/** Writable memory of a loaded program. */
+struct Segment {
+  uint8_t *memory;
+  size_t bytes;
+  std::vector<uint8_t> kept;
+};
+
+struct Program {
+  void *handle = nullptr;
+  Main main = nullptr;
+  uint64_t base = 0;
+  std::vector<std::string> arguments;
+  std::vector<char *> argv;  ///< rebuilt for each execution: main() may change it
+  std::vector<Segment> segments;
+};
+
+std::vector<std::unique_ptr<Program>> g_programs;
+
+int64_t run_main(void *argument) {
+  auto &program = *static_cast<Program *>(argument);
+  program.argv.clear();
+  for (std::string &text : program.arguments) program.argv.push_back(text.data());
+  program.argv.push_back(nullptr);
+  char *environment[] = {nullptr};
+  const int status = program.main(static_cast<int>(program.arguments.size()), program.argv.data(), environment);
+  programs_end_host(g_machine->current->named_host);
+  return status;
+}
+
+/** Writable segments without what the loader has made read-only again. */
+int find_segments(struct dl_phdr_info *info, size_t, void *argument) {
+  auto &program = *static_cast<Program *>(argument);
+  if (info->dlpi_addr != program.base) return 0;
+  uint64_t relro = 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) &header = info->dlpi_phdr[i];
+    if (header.p_type == PT_GNU_RELRO) relro = info->dlpi_addr + header.p_vaddr + header.p_memsz;
+  }
+  relro = (relro + 4095) & ~4095ull;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) &header = info->dlpi_phdr[i];
+    if (header.p_type == PT_TLS && info->dlpi_tls_data != nullptr) {
+      program.segments.push_back({static_cast<uint8_t *>(info->dlpi_tls_data), header.p_memsz, {}});
+    }
+    if (header.p_type != PT_LOAD || !(header.p_flags & PF_W)) continue;
+    const uint64_t end = info->dlpi_addr + header.p_vaddr + header.p_memsz;
+    const uint64_t begin = std::max(info->dlpi_addr + header.p_vaddr, relro);
+    if (begin < end) program.segments.push_back({reinterpret_cast<uint8_t *>(begin), end - begin, {}});
+  }
+  return 1;
+}
+
+std::string calls_from(uint64_t pc, uint64_t frame, const Fiber &fiber) {
+  std::vector<uint32_t> pcs{pc_id(pc + 1)};  // as if it were a return address
+  while (pcs.size() < kCallsReported && fiber.holds(frame, 16) && frame % 8 == 0) {
+    const auto *words = reinterpret_cast<const uint64_t *>(frame);
+    if (words[1] == 0 || words[0] <= frame) break;
+    pcs.push_back(pc_id(words[1]));
+    frame = words[0];
+  }
+  std::string text;
+  for (const Location &where : locate(pcs)) {
+    if (where.source.empty() || where.source.find("libprismem_emu") != std::string::npos) continue;
+    text += text.empty() ? "" : ", called from ";
+    text += where.function.empty() ? where.source : where.function + " at " + where.source;
+  }
+  return text;
+}
+
+volatile uint64_t g_last_steps = 0;
+volatile time_t g_silent = 0;
+
+void crash(int number, siginfo_t *info, void *context) {
+  Machine *m = g_machine;
+  if (m == nullptr || m->current == nullptr) {  // not the program's doing
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
+  const auto pc = static_cast<uint64_t>(registers[REG_RIP]);
+  if (number == SIGVTALRM) {
+    const uint64_t steps = m->switches + steps_now();
+    g_silent = steps == g_last_steps ? g_silent + 1 : 0;
+    g_last_steps = steps;
+    if (g_silent < kSilentSeconds || program_offset(pc).empty()) return;
+  }
+  Fault fault = fault_here("crash", kNever, pc + 1);
+  fault.message = "host " + std::to_string(m->current->named_host) + ": ";
+  if (number == SIGVTALRM) {
+    fault.kind = "endless";
+    fault.message += std::to_string(kSilentSeconds) + " s of processor time without an access to the pool";
+  } else {
+    char where[40] = "";
+    if (number == SIGSEGV || number == SIGBUS) snprintf(where, sizeof where, " at address %p", info->si_addr);
+    fault.message += std::string("the program crashed: ") + strsignal(number) + where;
+  }
+  fault.message += " in " + calls_from(pc, static_cast<uint64_t>(registers[REG_RBP]), m->current->fiber);
+  m->faults.push_back(std::move(fault));
+  end_run(EMU_FAULT);
+}
+
+constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGVTALRM};
+struct sigaction g_before[std::size(kCrashes)];
+uint8_t g_signal_stack[kSignalStackBytes];
+
+}  // namespace
+
+bool programs_any() {
+  return !g_programs.empty();
+}
+
+void programs_keep() {
+  for (auto &program : g_programs) {
+    for (Segment &segment : program->segments) segment.kept.assign(segment.memory, segment.memory + segment.bytes);
+  }
+}
+
+void programs_restore() {
+  for (auto &program : g_programs) {
+    for (Segment &segment : program->segments) memcpy(segment.memory, segment.kept.data(), segment.bytes);
+  }
+  heap_reset();
+}
+
+void programs_forget() {
+  if (g_programs.empty()) return;
+  const struct itimerval off{};
+  setitimer(ITIMER_VIRTUAL, &off, nullptr);
+  for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &g_before[i], nullptr);
+  for (auto &program : g_programs) dlclose(program->handle);
+  g_programs.clear();
+}
+
+std::string program_offset(uint64_t pc) {
+  for (const auto &program : g_programs) {
+    Dl_info info;
+    if (dladdr(reinterpret_cast<void *>(pc), &info) == 0) return "";
+    if (reinterpret_cast<uint64_t>(info.dli_fbase) != program->base) continue;
+    char text[32];
+    snprintf(text, sizeof text, "program+0x%llx", static_cast<unsigned long long>(pc - program->base));
+    return text;
+  }
+  return g_programs.empty() ? module_offset(pc) : "";
+}
+
+namespace {
+
+void watch_crashes() {
+  stack_t stack{};
+  stack.ss_sp = g_signal_stack;
+  stack.ss_size = sizeof g_signal_stack;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = crash;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &action, &g_before[i]);
+  const struct itimerval every_second {
+    {1, 0}, { 1, 0 }
+  };
+  setitimer(ITIMER_VIRTUAL, &every_second, nullptr);
+}
+
+}  // namespace
+
+}  // namespace prismem
+
+using namespace prismem;
+
+PRISMEM_EXPORT int emu_program_add(uint32_t host, const char *library, int argc, const char *const *argv) {
+  if (g_machine == nullptr || g_machine->rtl || g_machine->started || library == nullptr || argc < 1) {
+    set_error("emu_program_add: there is no machine on the functional port, its run has started, or an argument is wrong");
+    return -EINVAL;
+  }
+  auto program = std::make_unique<Program>();
+  program->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (program->handle == nullptr) {
+    set_error("library: %s", dlerror());
+    return -ENOENT;
+  }
+  program->main = reinterpret_cast<Main>(dlsym(program->handle, "main"));
+  Dl_info info;
+  if (program->main == nullptr || dladdr(reinterpret_cast<void *>(program->main), &info) == 0) {
+    set_error("library: %s has no main()", library);
+    dlclose(program->handle);
+    return -ENOENT;
+  }
+  program->base = reinterpret_cast<uint64_t>(info.dli_fbase);
+  for (const auto &other : g_programs) {
+    if (other->base != program->base) continue;
+    set_error("library: %s is loaded already; each host needs a copy of its own", library);
+    dlclose(program->handle);
+    return -EEXIST;
+  }
+  for (int i = 0; i < argc; ++i) program->arguments.emplace_back(argv[i]);
+  dl_iterate_phdr(find_segments, program.get());
+  const int tid = emu_spawn(host, "main", run_main, program.get(), 0);
+  if (tid < 0) {
+    dlclose(program->handle);
+    return tid;
+  }
+  if (g_programs.empty()) watch_crashes();
+  g_programs.push_back(std::move(program));
+  return tid;
+}
+
+PRISMEM_EXPORT int emu_pool_path_add(const char *path) {
+  if (g_machine == nullptr || g_machine->started || path == nullptr || *path == 0) {
+    set_error("emu_pool_path_add: there is no machine, or its run has started, or path is empty");
+    return -EINVAL;
+  }
+  g_machine->pool_paths.emplace_back(path);
+  return 0;
+}

@@ -1,0 +1,210 @@
+"""From the events of an execution to what is missing, and where: one cause, one suggested place, and the events that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from prismem.lib.check.log import Fault
+from prismem.lib.check.trace import COMMIT_OF_CLWB, FLUSHES, LOADS, STORES, Event, Trace
+
+
+@dataclass
+class Diagnosis:
+    """Why it went wrong (`why`), what would mend it (`mend`), and the numbers of the events that tell the story."""
+
+    why: str
+    mend: str
+    shown: set[int] = field(default_factory=set)
+
+    def show(self, *events: Event | None) -> Diagnosis:
+        """Add events to the story."""
+        self.shown.update(event.n for event in events if event is not None)
+        return self
+
+
+def diagnose(fault: Fault, trace: Trace) -> Diagnosis:
+    """What the fault comes from, as far as the events tell."""
+    if fault.kind == "stale_read":
+        return _stale_read(fault, trace)
+    if fault.kind == "lost_update":
+        return _lost_update(fault, trace)
+    if fault.kind == "stuck":
+        return _stuck(fault, trace)
+    return _own_check(fault, trace)
+
+
+def _line(line: int) -> str:
+    return f"line {line}"
+
+
+def _stale_read(fault: Fault, trace: Trace) -> Diagnosis:
+    offset, line, reader, writer = fault.pool_offset, fault.line, fault.host, fault.other_host
+    end = len(trace.events)
+    read = trace.find_last(lambda e: e.event in LOADS and e.host == reader and e.line == line, end)
+    read_n = end if read is None else read.n
+    store = trace.find_last(
+        lambda e: e.event in STORES and e.host == writer and _word(e, offset) and e.source == fault.other_source, read_n
+    )
+    if store is None or read is None:
+        return Diagnosis("the read has missed a store that happens before it", "").show(read, store)
+    acquire = trace.find_last(
+        lambda e: e.event == "acquire" and e.thread == fault.thread and e.n > store.n, read_n
+    )
+    fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.host == reader and e.line == line, read_n)
+    written = trace.find(
+        lambda e: e.event == "write-back" and e.host == writer and e.line == line and e.cause != 0, store.n
+    )
+    release = None if acquire is None else trace.release_seen_by(acquire)
+    seen = None if acquire is None else trace.find_last(
+        lambda e: e.event == "atomic-load" and e.thread == acquire.thread and e.offset == acquire.offset, acquire.n
+    )
+    fresh = fill is not None and acquire is not None and fill.n > acquire.n
+    if not fresh and written is not None and (acquire is None or written.n < acquire.n):
+        found = _reader(trace, fault, read, acquire)
+    else:
+        found = _writer(trace, fault, store, release)
+    return found.show(store, written if written is not None and written.n < read_n else None, release, seen, fill, read)
+
+
+def _word(event: Event, offset: int) -> bool:
+    return event.offset <= offset + 7 and event.offset + max(event.bytes, 1) > offset
+
+
+def _writer(trace: Trace, fault: Fault, store: Event, release: Event | None) -> Diagnosis:
+    host, line = fault.other_host, fault.line
+    until = "" if release is None else f", before {release.place} tells the others"
+    if store.event == "stream":
+        commit = trace.commit_of(store)
+        return Diagnosis(
+            f"host {host}'s streaming store is still in its write-combining buffer: nothing orders it before the release",
+            f"SFENCE after {store.place}{until}",
+        ).show(commit)
+    flush = trace.find(
+        lambda e: e.event in FLUSHES and e.thread == store.thread and e.line == line, store.n + 1
+    )
+    if flush is None:
+        early = trace.find_last(lambda e: e.event in FLUSHES and e.thread == store.thread and e.line == line, store.n)
+        other = trace.find(
+            lambda e: e.event in FLUSHES and e.thread == store.thread,
+            store.n + 1,
+            None if release is None else release.n,
+        )
+        why = f"host {host} never flushes {_line(line)} after it has stored to it: the bytes are in its cache only"
+        if early is not None:
+            why = f"host {host} flushes {_line(line)} at {early.place}, before the store and not after it"
+        elif other is not None:
+            why += f"; what it flushes at {other.place} is line {other.line}"
+        return Diagnosis(why, f"flush {_line(line)} after {store.place}{until}").show(early, other)
+    commit = trace.commit_of(flush)
+    if release is not None and flush.n > release.n:
+        return Diagnosis(
+            f"host {host} flushes {_line(line)} at {flush.place} only after {release.place} has told the others",
+            f"move the flush, and a fence behind it, before {release.place}",
+        ).show(flush, commit)
+    return Diagnosis(
+        f"{flush.event.upper()} of {_line(line)} at {flush.place} has not taken effect when the others are told: "
+        "no fence holds later stores back",
+        f"SFENCE or MFENCE after {flush.place}{until}",
+    ).show(flush, commit)
+
+
+def _reader(trace: Trace, fault: Fault, read: Event, acquire: Event | None) -> Diagnosis:
+    host, line = fault.host, fault.line
+    begin = 0 if acquire is None else acquire.n
+    mine = [e for e in trace.events[: read.n] if e.event in FLUSHES and e.thread == fault.thread and e.line == line]
+    after = [e for e in mine if e.n > begin]
+    place = "" if acquire is None else " after the flag has been seen"
+    if not after:
+        why = f"host {host} reads its own old copy of {_line(line)}: nothing drops it{place}"
+        found = Diagnosis(why, f"CLFLUSH of {_line(line)} and MFENCE{place}, before {read.place}")
+        if mine:
+            found.why = (
+                f"host {host} drops {_line(line)} at {mine[-1].place} before it has seen the flag; the line came back, "
+                "still old, before the read"
+            )
+            found.mend = f"move the flush and its MFENCE behind the load of the flag, before {read.place}"
+            found.show(mine[-1])
+        return found
+    last = after[-1]
+    commit = trace.commit_of(last)
+    if last.event == "clwb" or (commit is not None and commit.cause == COMMIT_OF_CLWB):
+        why = f"CLWB at {last.place} leaves host {host}'s copy of {_line(line)} where it is"
+        return Diagnosis(why, f"CLFLUSH instead of CLWB at {last.place}").show(last)
+    if commit is None or commit.n > read.n:
+        return Diagnosis(
+            f"{last.event.upper()} of {_line(line)} at {last.place} has not taken effect when the load runs: only MFENCE "
+            "holds later loads back",
+            f"MFENCE after {last.place}, before {read.place}",
+        ).show(last, commit)
+    return Diagnosis(
+        f"{_line(line)} came back into host {host}'s cache, still old, after it was dropped at {last.place}",
+        "the writer has to flush before it tells the others",
+    ).show(last, commit)
+
+
+def _lost_update(fault: Fault, trace: Trace) -> Diagnosis:
+    line, host, other = fault.line, fault.host, fault.other_host
+    own = [e for e in trace.events if e.event in STORES and e.host == host and e.line == line]
+    theirs = [e for e in trace.events if e.event in STORES and e.host == other and e.line == line]
+    last = trace.find_last(
+        lambda e: e.event == "write-back" and e.host == host and e.line == line, len(trace.events)
+    )
+    fill = trace.find_last(
+        lambda e: e.event in ("fill", "prefetch") and e.host == host and e.line == line,
+        own[-1].n if own else len(trace.events),
+    )
+    landed = trace.find_last(
+        lambda e: e.event == "write-back" and e.host == other and e.line == line, len(trace.events)
+    )
+    same = any(a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes for a in own for b in theirs)
+    if same:
+        found = Diagnosis(
+            f"host {host} still has {_line(line)} dirty from {fault.source} when host {other} has become its writer; its "
+            "whole line goes over the newer one",
+            f"flush {_line(line)} with a fence after {fault.source} ({fault.function}), before the other host may write",
+        )
+    else:
+        found = Diagnosis(
+            f"hosts {host} and {other} write different bytes of {_line(line)}; a cache writes back all 64 bytes, the old "
+            "ones of the other host too",
+            f"a line of its own (_Alignas(64)) for what each host writes: {fault.source} and {fault.other_source}",
+        )
+    return found.show(fill, own[-1] if own else None, theirs[-1] if theirs else None, landed, last)
+
+
+def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
+    line, host, writer = fault.line, fault.host, fault.other_host
+    end = len(trace.events)
+    poll = trace.find_last(lambda e: e.event in LOADS and e.host == host and e.line == line, end)
+    store = trace.find_last(lambda e: e.event in STORES and e.host == writer and e.line == line, end)
+    if store is None or writer == host:
+        return Diagnosis(f"host {host} polls {_line(line)}, and nobody will store what it waits for", "").show(poll)
+    written = trace.find(lambda e: e.event == "write-back" and e.host == writer and e.line == line, store.n)
+    if written is None:
+        found = Diagnosis(
+            f"host {writer} never flushes {_line(line)} after the store: host {host} polls a value that stays in the other "
+            "cache until it is evicted by chance",
+            f"flush {_line(line)} after {store.place}",
+        )
+    else:
+        found = Diagnosis(
+            f"host {host} polls its own copy of {_line(line)}, which nothing drops",
+            f"CLFLUSH and MFENCE in the loop, before {fault.source} ({fault.function}) loads it again",
+        )
+    fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.host == host and e.line == line, end)
+    return found.show(store, written, fill, poll)
+
+
+def _own_check(fault: Fault, trace: Trace) -> Diagnosis:
+    """The program itself says that something is wrong: show the last accesses to the lines that it looked at last."""
+    end = len(trace.events)
+    loads = [e for e in trace.events if e.event in LOADS and e.thread == fault.thread][-4:]
+    found = Diagnosis("the program's own check failed; no store was missed that the program had ordered before it", "")
+    if fault.kind in ("crash", "endless", "unseen"):
+        found.why = ""
+    for load in loads:
+        at = load.offset
+        store = trace.find_last(lambda e: e.event in STORES and e.touches(at), end)
+        fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.line == at // 64, load.n)
+        found.show(load, store, fill)
+    return found

@@ -1,0 +1,131 @@
+"""The process in which programs under test run: searches, shortens, replays and traces; a crash of it is no crash of ours.
+
+Reads one request as JSON from standard input, writes one answer as JSON to the file that the request names.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from prismem.lib.check.machine import Choice, Explorer, FaultKey
+from prismem.lib.check.shrink import Shrinker
+from prismem.lib.emu import MachineConfig, Policy, pool_size
+
+FIRST_EXECUTIONS = 8
+"""Executions of each of the extreme policies before the random ones."""
+CHUNK_EXECUTIONS = 500
+"""Executions of one setting in a row."""
+
+
+class Setting(NamedTuple):
+    """How a chunk of executions is chosen."""
+
+    policy: Policy
+    switch_every: int
+    event_every: int
+    executions: int
+
+
+def plan(policies: tuple[Policy, ...]) -> Iterator[Setting]:
+    """The extreme policies first, since most faults show there; then all in turn, with rare and with frequent switches."""
+    for switch_every, policy in itertools.product((0, 8), policies):
+        yield Setting(policy, switch_every, 5, FIRST_EXECUTIONS)
+    for switch_every in itertools.cycle((4, 16, 2, 8, 50)):
+        for policy in policies:
+            share = CHUNK_EXECUTIONS if policy is Policy.RANDOM else CHUNK_EXECUTIONS // 10
+            yield Setting(policy, switch_every, 5, share)
+
+
+def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
+    """Run executions until one has a fault or the budget is used up."""
+    policies = tuple(Policy[name.upper()] for name in request["policies"])
+    executions_max, seed = request["executions"], request["seed"]
+    started = time.monotonic()
+    done = steps = cut = 0
+    found = None
+    for setting in plan(policies):
+        left_s = request["time_s"] - (time.monotonic() - started)
+        count = min(setting.executions, executions_max - done)
+        if count <= 0 or left_s <= 0:
+            break
+        explored = explorer.explore(
+            setting.policy,
+            seed=seed,
+            first=done,
+            executions=count,
+            time_ns=int(left_s * 1e9),
+            switch_every=setting.switch_every,
+            event_every=setting.event_every,
+        )
+        done, steps, cut = done + explored.executions, steps + explored.steps, cut + explored.cut
+        if explored.found:
+            found = setting.policy.name.lower()
+            break
+    elapsed_s = time.monotonic() - started
+    return {"executions": done, "steps": steps, "cut": cut, "elapsed_s": elapsed_s, "policy": found}
+
+
+def shorten(explorer: Explorer, log: list[Choice], key: FaultKey) -> tuple[list[Choice], int]:
+    """The log without what the fault does not need, and how many replays that took."""
+    shrinker = Shrinker(lambda shorter: explorer.replay(shorter).same_fault(key))
+    return shrinker.shrink(log), shrinker.replays
+
+
+def replay_traced(explorer: Explorer, log: list[Choice]) -> dict[str, Any]:
+    """The execution of a log with everything that happened in it."""
+    key = explorer.replay(log, trace=True)
+    trace, report = explorer.trace(), explorer.report()
+    return {"key": list(key), "trace": trace, "report": report}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what the request asks."""
+    config = MachineConfig(
+        hosts=request["hosts"],
+        pool_bytes=pool_size(request["pool_bytes"]),
+        seed=request["seed"],
+        coherent=request["coherent"],
+        step_limit=request["steps"],
+        switch_every=8,
+        event_every=5,
+    )
+    programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
+    explorer = Explorer(config, programs, request["pool_paths"])
+    try:
+        if request["choices"] is not None:
+            log = [Choice(*entry) for entry in request["choices"]]
+            return {"choices": request["choices"], **replay_traced(explorer, log)}
+        result = search(explorer, request)
+        if result["policy"] is None:
+            return result
+        log, key = explorer.choices(), explorer.fault()
+        again = explorer.replay(log)
+        result["replays"] = again == key
+        result["choices_found"] = len(log)
+        log, result["shrink_replays"] = shorten(explorer, log, key)
+        result["choices"] = [list(entry) for entry in log]
+        return result | replay_traced(explorer, log)
+    finally:
+        explorer.close()
+
+
+def main() -> None:
+    """Serve one request."""
+    request = json.load(sys.stdin)
+    sink = os.open(request["output"] or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(sink, 1)
+    result = answer(request)
+    Path(request["answer"]).write_text(json.dumps(result), encoding="utf-8")
+    sys.stdout.flush()
+    os._exit(0)  # the programs' exit handlers are not ours to run
+
+
+if __name__ == "__main__":
+    main()
