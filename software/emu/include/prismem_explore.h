@@ -88,12 +88,12 @@ int emu_replay(const emu_choice *choices, uint64_t count, int trace);
 
 /** What an execution ended with, cheap enough to compare thousands: equal keys are the same fault at the same place. */
 typedef struct emu_fault_key {
-  uint32_t state;     /**< enum emu_state */
-  uint32_t kind;      /**< hash of the kind; 0: no fault */
-  uint64_t place;     /**< offset in the program's code */
-  uint64_t other;     /**< of the other access */
-  uint64_t digest;    /**< of everything that happened */
-  uint64_t offset;    /**< in the pool, UINT64_MAX: none */
+  uint32_t state;  /**< enum emu_state */
+  uint32_t kind;   /**< hash of the kind; 0: no fault */
+  uint64_t place;  /**< offset in the program's code */
+  uint64_t other;  /**< of the other access */
+  uint64_t digest; /**< of everything that happened */
+  uint64_t offset; /**< in the pool, UINT64_MAX: none */
 } emu_fault_key;
 int emu_fault_key_get(emu_fault_key *key);
 

@@ -49,7 +49,7 @@ size_t plain_ready() {
 }
 
 void act_fill(Host &host, uint64_t line, uint64_t cause) {
-  note(Decision::kPrefetch, host.id, line, cause, nullptr);
+  note(Decision::kPrefetch, host.id, line, g_machine->exploring ? 0 : cause, nullptr);
   record(EMU_CHOICE_FILL, host.id, line);
   prefetch_line(host, line);
 }

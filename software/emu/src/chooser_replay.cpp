@@ -95,8 +95,8 @@ class ReplayChooser final : public Chooser {
     for (Host &host : g_machine->hosts) dma_in_order(host);
   }
 
-  void at_first_store(Host &, uint64_t line) override { act_fills(line); }
-  void at_commit(Host &, uint64_t line) override { act_fills(line); }
+  void at_first_store(Host &host, uint64_t line) override { act_fills(host, line, false); }
+  void at_commit(Host &host, uint64_t line) override { act_fills(host, line, true); }
 
   bool clwb_keeps(uint64_t line) override {
     Entry *entry = find(EMU_CHOICE_CLWB);
@@ -158,11 +158,12 @@ class ReplayChooser final : public Chooser {
     return any;
   }
 
-  void act_fills(uint64_t line) {
+  /** Fills of the line: into the host's own cache, or into those of others. */
+  void act_fills(const Host &host, uint64_t line, bool own) {
     Machine &m = *g_machine;
     for (;;) {
       Entry *entry = find(EMU_CHOICE_FILL);
-      if (entry == nullptr || entry->choice.value != line) return;
+      if (entry == nullptr || entry->choice.value != line || (entry->choice.target == host.id) != own) return;
       entry->used = true;
       act(entry->choice);
       if (m.state != EMU_RUNNING) return;

@@ -129,7 +129,8 @@ void dma_in_order(Host &host) {
       if (!ticket.todo.empty() && (first == nullptr || ticket.ordinal < first->ordinal)) first = &ticket;
     }
     if (first == nullptr) return;
-    const size_t slot = static_cast<size_t>(std::min_element(first->todo.begin(), first->todo.end()) - first->todo.begin());
+    const size_t slot =
+        static_cast<size_t>(std::min_element(first->todo.begin(), first->todo.end()) - first->todo.begin());
     const uint64_t line = (first->offset >> kLineShift) + first->todo[slot];
     if (snoops() && !snoop_line(host, line, first->dir == 0)) return;
     take_line(host, *first, slot);

@@ -60,7 +60,6 @@ void restore_thread(Thread &thread) {
   thread.flags = thread.first_flags;
   thread.wait_line = kNever;
   thread.status = 0;
-  thread.saved_errno = 0;
   thread.detached = false;
   thread.joiners.clear();
   thread.pending.clear();
@@ -74,6 +73,9 @@ void restore_thread(Thread &thread) {
   thread.fence_release.clear();
   thread.fence_acquire.clear();
   thread.seen.clear();
+  thread.spins = false;
+  thread.wake_ns = 0;
+  thread.saved_errno = 0;
   thread_start(thread);
   m.live += (thread.flags & EMU_THREAD_DAEMON) == 0;
   m.ready.push_back(thread.tid);

@@ -163,9 +163,9 @@ PRISMEM_EXPORT void *__wrap__Znam(size_t bytes) {
 PRISMEM_EXPORT void *__wrap__ZnamSt11align_val_t(size_t bytes, size_t align) {
   return __wrap__ZnwmSt11align_val_t(bytes, align);
 }
-#define DELETE(NAME, ...)                               \
+#define DELETE(NAME, ...)                                       \
   PRISMEM_EXPORT void __wrap_##NAME(void *memory __VA_ARGS__) { \
-    __wrap_free(memory);                                \
+    __wrap_free(memory);                                        \
   }
 #define AND ,
 DELETE(_ZdlPv)

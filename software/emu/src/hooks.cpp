@@ -45,7 +45,8 @@ static void volatile_load(uint64_t address, uint64_t bytes, uint64_t pc) {
   if (g_fast.view_bytes == 0) return;
   Machine &m = *g_machine;
   if (m.exploring) spin_before(*m.current);
-  if (in_view(address)) {
+  const bool pool = in_view(address);
+  if (pool) {
     slow_load(address, bytes, pc, true);
     trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, bytes, pc);
   } else if (in_any_view(address)) {
@@ -56,7 +57,7 @@ static void volatile_load(uint64_t address, uint64_t bytes, uint64_t pc) {
   sync_acquire(*m.current, address, true);
   if (!m.exploring) return;
   uint64_t value = 0;
-  memcpy(&value, reinterpret_cast<const void *>(address), std::min<uint64_t>(bytes, sizeof value));
+  if (pool) memcpy(&value, reinterpret_cast<const void *>(address), std::min<uint64_t>(bytes, sizeof value));
   spin_seen(*m.current, pc, value);
 }
 

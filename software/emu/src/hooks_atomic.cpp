@@ -39,6 +39,7 @@ T atomic_load(T *p, int order, uint64_t pc) {
     trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, sizeof(T), pc);
   } else {
     g_fast.store_armed = 0;
+    m.current->hook_pc = pc;
     count_step();
   }
   const T value = *p;
@@ -61,6 +62,7 @@ void atomic_store(T *p, T value, int order, uint64_t pc) {
     trace(Event::kAtomicStore, thread.host, address - g_fast.view, sizeof(T), pc);
   } else {
     drain_for_store(thread);
+    thread.hook_pc = pc;
     count_step();
   }
   *p = value;
@@ -89,6 +91,7 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
       drain_all(thread);
     } while (true);
   } else {
+    thread.hook_pc = pc;
     count_step();
   }
   T old = *p;

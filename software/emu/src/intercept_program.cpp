@@ -29,7 +29,8 @@ void refuse_pool(const char *call, const void *memory, uint64_t pc) {
   if (!in_any_view(reinterpret_cast<uint64_t>(memory))) return;
   Fault fault = fault_here("unseen", reinterpret_cast<uint64_t>(memory) - g_fast.view, pc);
   if (!in_view(reinterpret_cast<uint64_t>(memory))) fault.offset = kNever;
-  fault.message = std::string(call) + "() on pool memory at \1: the kernel reaches past the caches, so what it reads or " +
+  fault.message = std::string(call) +
+                  "() on pool memory at \1: the kernel reaches past the caches, so what it reads or " +
                   "writes cannot be followed; copy through a local buffer";
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);

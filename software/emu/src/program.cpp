@@ -22,7 +22,7 @@ namespace {
 using Main = int (*)(int, char **, char **);
 
 /** Processor time after which an execution that makes no step is taken for endless. */
-constexpr time_t kSilentSeconds = 5;
+constexpr time_t kSilentSeconds = 3;
 constexpr size_t kSignalStackBytes = 64 * 1024;
 constexpr size_t kCallsReported = 12;
 
@@ -78,17 +78,18 @@ int find_segments(struct dl_phdr_info *info, size_t, void *argument) {
   return 1;
 }
 
+/** Where the program was, and who called it, innermost first; frames of the emulator and of libraries are left out. */
 std::string calls_from(uint64_t pc, uint64_t frame, const Fiber &fiber) {
-  std::vector<uint32_t> pcs{pc_id(pc + 1)};  // as if it were a return address
+  std::vector<uint32_t> pcs{pc_id(pc)};
   while (pcs.size() < kCallsReported && fiber.holds(frame, 16) && frame % 8 == 0) {
     const auto *words = reinterpret_cast<const uint64_t *>(frame);
     if (words[1] == 0 || words[0] <= frame) break;
-    pcs.push_back(pc_id(words[1]));
+    if (!program_offset(words[1]).empty()) pcs.push_back(pc_id(words[1]));
     frame = words[0];
   }
   std::string text;
   for (const Location &where : locate(pcs)) {
-    if (where.source.empty() || where.source.find("libprismem_emu") != std::string::npos) continue;
+    if (where.source.empty()) continue;
     text += text.empty() ? "" : ", called from ";
     text += where.function.empty() ? where.source : where.function + " at " + where.source;
   }
@@ -101,19 +102,21 @@ volatile time_t g_silent = 0;
 void crash(int number, siginfo_t *info, void *context) {
   Machine *m = g_machine;
   if (m == nullptr || m->current == nullptr) {  // not the program's doing
+    if (number == SIGVTALRM) return;
     signal(number, SIG_DFL);
     raise(number);
     return;
   }
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
-  const auto pc = static_cast<uint64_t>(registers[REG_RIP]);
+  const auto at = static_cast<uint64_t>(registers[REG_RIP]);
+  const uint64_t pc = program_offset(at).empty() ? m->current->hook_pc : at + 1;  // as if it were a return address
   if (number == SIGVTALRM) {
     const uint64_t steps = m->switches + steps_now();
     g_silent = steps == g_last_steps ? g_silent + 1 : 0;
     g_last_steps = steps;
-    if (g_silent < kSilentSeconds || program_offset(pc).empty()) return;
+    if (g_silent < kSilentSeconds || program_offset(at).empty()) return;
   }
-  Fault fault = fault_here("crash", kNever, pc + 1);
+  Fault fault = fault_here("crash", kNever, pc);
   fault.message = "host " + std::to_string(m->current->named_host) + ": ";
   if (number == SIGVTALRM) {
     fault.kind = "endless";
@@ -179,13 +182,11 @@ void watch_crashes() {
   stack.ss_sp = g_signal_stack;
   stack.ss_size = sizeof g_signal_stack;
   sigaltstack(&stack, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &action, &g_before[i]);
-  const struct itimerval every_second {
-    {1, 0}, { 1, 0 }
-  };
+  const struct itimerval every_second{{1, 0}, {1, 0}};
   setitimer(ITIMER_VIRTUAL, &every_second, nullptr);
 }
 
@@ -197,7 +198,8 @@ using namespace prismem;
 
 PRISMEM_EXPORT int emu_program_add(uint32_t host, const char *library, int argc, const char *const *argv) {
   if (g_machine == nullptr || g_machine->rtl || g_machine->started || library == nullptr || argc < 1) {
-    set_error("emu_program_add: there is no machine on the functional port, its run has started, or an argument is wrong");
+    set_error(
+        "emu_program_add: there is no machine on the functional port, its run has started, or an argument is wrong");
     return -EINVAL;
   }
   auto program = std::make_unique<Program>();

@@ -38,10 +38,10 @@ void close_value(uint16_t thread) {
 }
 
 const char *name_of(Event event) {
-  static const char *const names[] = {"load",      "store", "atomic-load", "atomic-store", "atomic-update",
-                                      "clflush",   "clflushopt", "clwb",   "stream",       "sfence",
-                                      "mfence",    "commit", "fill",       "prefetch",     "evict",
-                                      "write-back", "drop",  "acquire",    "dma",          "end"};
+  static const char *const names[] = {"load",       "store",      "atomic-load", "atomic-store", "atomic-update",
+                                      "clflush",    "clflushopt", "clwb",        "stream",       "sfence",
+                                      "mfence",     "commit",     "fill",        "prefetch",     "evict",
+                                      "write-back", "drop",       "acquire",     "dma",          "end"};
   return names[static_cast<size_t>(event)];
 }
 
@@ -57,7 +57,8 @@ void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint
   if (g_trace.size() >= kTraceEventsMax) return;
   const uint16_t thread = m.current == nullptr ? kNoThread : static_cast<uint16_t>(m.current->tid);
   close_value(thread);
-  g_trace.push_back({event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, bytes, 0, cause});
+  g_trace.push_back(
+      {event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, bytes, 0, cause});
   if (has_value(event)) g_open[thread] = g_trace.size() - 1;
 }
 

@@ -20,15 +20,15 @@ enum class Event : uint8_t {
   kStream,
   kStoreFence,
   kFullFence,
-  kCommit,      ///< a flush or streaming store takes effect; cause: PendingKind
-  kFill,        ///< a line comes in for an access
-  kPrefetch,    ///< a line comes in that nobody asked for
-  kEvict,       ///< a line leaves by itself
-  kWriteBack,   ///< 64 bytes reach the device
-  kDrop,        ///< the host's copy becomes invalid
-  kAcquire,     ///< a load has seen a release: host and thread of it in `cause`
-  kDma,         ///< a line moved by DMA; cause 0: into the pool
-  kEnd          ///< a thread has ended
+  kCommit,     ///< a flush or streaming store takes effect; cause: PendingKind
+  kFill,       ///< a line comes in for an access
+  kPrefetch,   ///< a line comes in that nobody asked for
+  kEvict,      ///< a line leaves by itself
+  kWriteBack,  ///< 64 bytes reach the device
+  kDrop,       ///< the host's copy becomes invalid
+  kAcquire,    ///< a load has seen a release: host and thread of it in `cause`
+  kDma,        ///< a line moved by DMA; cause 0: into the pool
+  kEnd         ///< a thread has ended
 };
 
 struct TraceEvent {
@@ -43,7 +43,8 @@ void trace_clear();
 void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t pc, uint64_t cause);
 
 /** Keep an event of the running thread or of a cache. */
-inline void trace(Event event, uint32_t host, uint64_t offset, uint64_t bytes = 0, uint64_t pc = 0, uint64_t cause = 0) {
+inline void trace(Event event, uint32_t host, uint64_t offset, uint64_t bytes = 0, uint64_t pc = 0,
+                  uint64_t cause = 0) {
   if (UNLIKELY(g_machine->tracing)) trace_add(event, host, offset, bytes, pc, cause);
 }
 

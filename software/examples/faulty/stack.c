@@ -15,7 +15,8 @@ struct node {
 };
 
 struct stack {
-  _Alignas(LINE_BYTES) _Atomic uint64_t head; /* low half: index + 1; high half, when mended: how often it was changed */
+  _Alignas(
+      LINE_BYTES) _Atomic uint64_t head; /* low half: index + 1; high half, when mended: how often it was changed */
   _Alignas(LINE_BYTES) struct node nodes[NODES];
   _Alignas(LINE_BYTES) _Atomic uint64_t holders[NODES]; /* threads that have popped a node and not pushed it back */
 };
@@ -45,7 +46,8 @@ static uint64_t pop(void) {
   do {
     top = head & 0xffffffff;
     if (top == 0) return NODES;
-  } while (!atomic_compare_exchange_strong(&stack->head, &head, changed(head, atomic_load(&stack->nodes[top - 1].next))));
+  } while (
+      !atomic_compare_exchange_strong(&stack->head, &head, changed(head, atomic_load(&stack->nodes[top - 1].next))));
   if (atomic_fetch_add(&stack->holders[top - 1], 1) != 0) abort();
   return top - 1;
 }

@@ -1,4 +1,4 @@
-"""From the events of an execution to what is missing, and where: one cause, one suggested place, and the events that show it."""
+"""From the events of an execution to what is missing, and where: one cause, one suggested place, what shows it."""
 
 from __future__ import annotations
 
@@ -47,16 +47,18 @@ def _stale_read(fault: Fault, trace: Trace) -> Diagnosis:
     )
     if store is None or read is None:
         return Diagnosis("the read has missed a store that happens before it", "").show(read, store)
-    acquire = trace.find_last(
-        lambda e: e.event == "acquire" and e.thread == fault.thread and e.n > store.n, read_n
-    )
+    acquire = trace.find_last(lambda e: e.event == "acquire" and e.thread == fault.thread and e.n > store.n, read_n)
     fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.host == reader and e.line == line, read_n)
     written = trace.find(
         lambda e: e.event == "write-back" and e.host == writer and e.line == line and e.cause != 0, store.n
     )
     release = None if acquire is None else trace.release_seen_by(acquire)
-    seen = None if acquire is None else trace.find_last(
-        lambda e: e.event == "atomic-load" and e.thread == acquire.thread and e.offset == acquire.offset, acquire.n
+    seen = (
+        None
+        if acquire is None
+        else trace.find_last(
+            lambda e: e.event == "atomic-load" and e.thread == acquire.thread and e.offset == acquire.offset, acquire.n
+        )
     )
     fresh = fill is not None and acquire is not None and fill.n > acquire.n
     if not fresh and written is not None and (acquire is None or written.n < acquire.n):
@@ -76,12 +78,10 @@ def _writer(trace: Trace, fault: Fault, store: Event, release: Event | None) -> 
     if store.event == "stream":
         commit = trace.commit_of(store)
         return Diagnosis(
-            f"host {host}'s streaming store is still in its write-combining buffer: nothing orders it before the release",
+            f"host {host}'s streaming store is still in its write-combining buffer: no fence before the release",
             f"SFENCE after {store.place}{until}",
         ).show(commit)
-    flush = trace.find(
-        lambda e: e.event in FLUSHES and e.thread == store.thread and e.line == line, store.n + 1
-    )
+    flush = trace.find(lambda e: e.event in FLUSHES and e.thread == store.thread and e.line == line, store.n + 1)
     if flush is None:
         early = trace.find_last(lambda e: e.event in FLUSHES and e.thread == store.thread and e.line == line, store.n)
         other = trace.find(
@@ -132,8 +132,8 @@ def _reader(trace: Trace, fault: Fault, read: Event, acquire: Event | None) -> D
         return Diagnosis(why, f"CLFLUSH instead of CLWB at {last.place}").show(last)
     if commit is None or commit.n > read.n:
         return Diagnosis(
-            f"{last.event.upper()} of {_line(line)} at {last.place} has not taken effect when the load runs: only MFENCE "
-            "holds later loads back",
+            f"{last.event.upper()} of {_line(line)} at {last.place} has not taken effect when the load runs: only "
+            "MFENCE holds later loads back",
             f"MFENCE after {last.place}, before {read.place}",
         ).show(last, commit)
     return Diagnosis(
@@ -146,9 +146,7 @@ def _lost_update(fault: Fault, trace: Trace) -> Diagnosis:
     line, host, other = fault.line, fault.host, fault.other_host
     own = [e for e in trace.events if e.event in STORES and e.host == host and e.line == line]
     theirs = [e for e in trace.events if e.event in STORES and e.host == other and e.line == line]
-    last = trace.find_last(
-        lambda e: e.event == "write-back" and e.host == host and e.line == line, len(trace.events)
-    )
+    last = trace.find_last(lambda e: e.event == "write-back" and e.host == host and e.line == line, len(trace.events))
     fill = trace.find_last(
         lambda e: e.event in ("fill", "prefetch") and e.host == host and e.line == line,
         own[-1].n if own else len(trace.events),
@@ -159,14 +157,14 @@ def _lost_update(fault: Fault, trace: Trace) -> Diagnosis:
     same = any(a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes for a in own for b in theirs)
     if same:
         found = Diagnosis(
-            f"host {host} still has {_line(line)} dirty from {fault.source} when host {other} has become its writer; its "
-            "whole line goes over the newer one",
-            f"flush {_line(line)} with a fence after {fault.source} ({fault.function}), before the other host may write",
+            f"host {host} still has {_line(line)} dirty from {fault.source} when host {other} has become its "
+            "writer; its whole line goes over the newer one",
+            f"flush {_line(line)} with a fence after {fault.source} ({fault.function}), before others may write",
         )
     else:
         found = Diagnosis(
-            f"hosts {host} and {other} write different bytes of {_line(line)}; a cache writes back all 64 bytes, the old "
-            "ones of the other host too",
+            f"hosts {host} and {other} write different bytes of {_line(line)}; a cache writes back all 64 bytes, "
+            "the old ones of the other host too",
             f"a line of its own (_Alignas(64)) for what each host writes: {fault.source} and {fault.other_source}",
         )
     return found.show(fill, own[-1] if own else None, theirs[-1] if theirs else None, landed, last)
@@ -182,8 +180,8 @@ def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
     written = trace.find(lambda e: e.event == "write-back" and e.host == writer and e.line == line, store.n)
     if written is None:
         found = Diagnosis(
-            f"host {writer} never flushes {_line(line)} after the store: host {host} polls a value that stays in the other "
-            "cache until it is evicted by chance",
+            f"host {writer} never flushes {_line(line)} after the store: host {host} polls a value that stays in the "
+            "other cache until it is evicted by chance",
             f"flush {_line(line)} after {store.place}",
         )
     else:
@@ -203,8 +201,11 @@ def _own_check(fault: Fault, trace: Trace) -> Diagnosis:
     if fault.kind in ("crash", "endless", "unseen"):
         found.why = ""
     for load in loads:
-        at = load.offset
-        store = trace.find_last(lambda e: e.event in STORES and e.touches(at), end)
-        fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.line == at // 64, load.n)
-        found.show(load, store, fill)
+        found.show(load, *_origins(trace, load, end))
     return found
+
+
+def _origins(trace: Trace, load: Event, end: int) -> tuple[Event | None, Event | None]:
+    """The last store to what was loaded, and the fill that brought it."""
+    store = trace.find_last(lambda e: e.event in STORES and e.touches(load.offset), end)
+    return store, trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.line == load.line, load.n)

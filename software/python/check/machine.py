@@ -30,7 +30,7 @@ class Kind(IntEnum):
 
 
 class Choice(NamedTuple):
-    """One entry of a log: fields of `emu_choice`. The place is a thread, its own count of steps, and a site in the step."""
+    """One entry of a log: fields of `emu_choice`. Its place: a thread, its own count of steps, a site in the step."""
 
     thread: int
     step: int
@@ -118,7 +118,9 @@ class _Key(c.Structure):
 class Explorer:
     """Programs on a machine of the functional port that runs as often as wanted, each time from the same state."""
 
-    def __init__(self, config: MachineConfig, programs: Sequence[tuple[Path, Sequence[str]]], paths: Sequence[str] = ()):
+    def __init__(
+        self, config: MachineConfig, programs: Sequence[tuple[Path, Sequence[str]]], paths: Sequence[str] = ()
+    ):
         self.machine = Machine(config)
         self._library = self.machine._library
         self._library.emu_choices.restype = c.c_int64
@@ -138,12 +140,18 @@ class Explorer:
         return result
 
     def explore(
-        self, policy: Policy, *, seed: int, first: int, executions: int, time_ns: int, switch_every: int, event_every: int
+        self,
+        policy: Policy,
+        *,
+        seed: int,
+        first: int,
+        executions: int,
+        time_ns: int,
+        switch_every: int,
+        event_every: int,
     ) -> Explored:
         """Run executions `first`, `first` + 1, ... until one has a fault or a bound is reached."""
-        config = _Config(
-            c.sizeof(_Config), int(policy), first, executions, time_ns, seed, switch_every, event_every
-        )
+        config = _Config(c.sizeof(_Config), int(policy), first, executions, time_ns, seed, switch_every, event_every)
         result = _Explored()
         self._check("emu_explore", self._library.emu_explore(c.byref(config), c.byref(result)))
         return Explored(result.executions, result.steps, result.cut, bool(result.found), bool(result.complete))
@@ -152,9 +160,7 @@ class Explorer:
         """Log of the last execution."""
         pointer = c.POINTER(_Choice)()
         count = self._check("emu_choices", self._library.emu_choices(c.byref(pointer)))
-        return [
-            Choice(raw.thread, raw.step, raw.site, raw.kind, raw.target, raw.value) for raw in pointer[:count]
-        ]
+        return [Choice(raw.thread, raw.step, raw.site, raw.kind, raw.target, raw.value) for raw in pointer[:count]]
 
     def replay(self, choices: Sequence[Choice], *, trace: bool = False) -> FaultKey:
         """One execution driven by a log."""

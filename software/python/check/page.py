@@ -37,7 +37,9 @@ def render(log: CheckLog, trace: Trace, diagnosis: Diagnosis, sources: Sequence[
     ]
     lines = sorted({event.line for event in trace.events if event.line >= 0})
     hues = {line: round(i * GOLDEN_ANGLE_DEG) % 360 for i, line in enumerate(lines)}
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(
         log=log,

@@ -21,7 +21,7 @@ from prismem.paths import relative
 
 PAGE_FILE, STORY_FILE, OUTPUT_FILE = "story.html", "story.txt", "output.txt"
 PATIENCE_S = 120.0
-"""Real time beyond the request's own budget after which the search is given up: shortening, tracing, a program that hangs."""
+"""Real time beyond the request's own budget after which it is given up: shortening, tracing, a program that hangs."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
             )
         except subprocess.TimeoutExpired:
             raise PrismemError(
-                f"the search did not end within {PATIENCE_S:.0f} s after its time: the program waits for something outside"
+                f"the search did not end {PATIENCE_S:.0f} s after its time: the program waits for something outside"
             ) from None
         if not answer.exists():
             how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"

@@ -1,4 +1,4 @@
-"""The story of a fault in at most a screen of text: who wrote what, which cache held what, what was missing and where."""
+"""The story of a fault in at most a screen: who wrote what, which cache held what, what was missing and where."""
 
 from __future__ import annotations
 

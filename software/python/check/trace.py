@@ -8,6 +8,7 @@ from typing import Any
 
 FLUSHES = ("clflush", "clflushopt", "clwb")
 STORES = ("store", "atomic-store", "atomic-update", "stream")
+RELEASES = ("atomic-store", "atomic-update")
 LOADS = ("load", "atomic-load")
 COMMIT_OF_CLWB = 2  # `cause` of a commit: enum PendingKind
 
@@ -86,6 +87,6 @@ class Trace:
         """The store whose value an acquiring load has seen."""
         thread = acquire.cause - self.hosts
         return self.find_last(
-            lambda e: e.event in ("atomic-store", "atomic-update") and e.thread == thread and e.offset == acquire.offset,
+            lambda e: e.event in RELEASES and e.thread == thread and e.offset == acquire.offset,
             acquire.n,
         )

@@ -1,4 +1,4 @@
-"""The process in which programs under test run: searches, shortens, replays and traces; a crash of it is no crash of ours.
+"""The process in which programs under test run: searches, shortens, replays, traces; its crash is no crash of ours.
 
 Reads one request as JSON from standard input, writes one answer as JSON to the file that the request names.
 """
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
 
 
 def plan(policies: tuple[Policy, ...]) -> Iterator[Setting]:
-    """The extreme policies first, since most faults show there; then all in turn, with rare and with frequent switches."""
+    """The extreme policies first, since most faults show there; then all in turn, switching rarely and often."""
     for switch_every, policy in itertools.product((0, 8), policies):
         yield Setting(policy, switch_every, 5, FIRST_EXECUTIONS)
     for switch_every in itertools.cycle((4, 16, 2, 8, 50)):

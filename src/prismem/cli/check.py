@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from prismem.errors import MisuseError
-from prismem.lib.check.log import POLICIES, CheckLog, Request, Source
-from prismem.lib.check.run import LOG_FILE, PAGE_FILE, Outcome, check, output_of, replay
+from prismem.lib.check.log import LOG_FILE, POLICIES, CheckLog, Request, Source
+from prismem.lib.check.run import PAGE_FILE, Outcome, check, output_of, replay
 from prismem.lib.emu import pool_size
 from prismem.paths import relative
 

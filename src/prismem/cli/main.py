@@ -95,7 +95,9 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
 @click.option("--pool-mib", default=2, show_default=True, help="Size of the pool in MiB.")
 @click.option("-D", "--define", "defines", multiple=True, metavar="NAME[=VALUE]", help="For the compiler.")
 @click.option("-I", "--include", "includes", multiple=True, metavar="FOLDER", help="For the compiler.")
-@click.option("--coherent", is_flag=True, help="All hosts in one coherent cache: what is found then is no matter of flushes.")
+@click.option(
+    "--coherent", is_flag=True, help="All hosts in one coherent cache: what is found is no matter of flushes."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(programs: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Search a C or C++ program for missing flushes, fences and invalidates; exit code 1 when there is one."""
