@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -237,3 +238,17 @@ def test_the_output_of_the_failing_execution_is_shown() -> None:
     again = prismem("replay", result["log"])
     assert "host 1 of 2 gives up" in again.stdout
     assert again.returncode == 1
+
+
+def documented() -> list[str]:
+    """Lines of the documents that run `prismem check`."""
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/bring_your_own.md")]
+    return sorted({line for text in texts for line in re.findall(r"^\.venv/bin/prismem check .*$", text, re.MULTILINE)})
+
+
+@pytest.mark.parametrize("command", documented())
+def test_documents_say_what_happens(command: str) -> None:
+    """The commands end as the documents say: a fault, or nothing in the mended twin."""
+    done = prismem(*shlex.split(command)[1:])
+    assert done.returncode == (0 if "MENDED" in command else 1), done.stdout + done.stderr
+    assert done.stdout.startswith("nothing found" if "MENDED" in command else "FOUND ")

@@ -52,6 +52,9 @@ void restore_host(Host &host) {
   host.dma_next_id = 1;
   host.dma_active = host.dma_in_flight = 0;
   host.count = HostCounters{};
+  host.events = 0;
+  host.crashed = false;
+  host.crash_at = host.first_crash_at;
 }
 
 void restore_thread(Thread &thread) {
@@ -77,6 +80,10 @@ void restore_thread(Thread &thread) {
   thread.wake_ns = 0;
   thread.saved_errno = 0;
   thread_start(thread);
+  if (thread.flags & EMU_THREAD_AFTER_CRASH) {
+    thread.state = ThreadState::kBlocked;
+    return;
+  }
   m.live += (thread.flags & EMU_THREAD_DAEMON) == 0;
   m.ready.push_back(thread.tid);
 }
@@ -132,6 +139,7 @@ int prepare() {
   }
   m.first_threads = m.threads.size();
   for (auto &thread : m.threads) thread->first_flags = thread->flags;
+  for (Host &host : m.hosts) host.first_crash_at = host.crash_at;
   m.initial_version = g_fast.version;
   m.exploring = m.recording = m.started = true;
   programs_keep();

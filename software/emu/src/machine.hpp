@@ -126,8 +126,9 @@ struct Host {
   int64_t dma_next_id = 1;
   uint32_t dma_active = 0;
   uint32_t dma_in_flight = 0;
-  uint64_t events = 0;    ///< shared-memory events since crash_at was set
-  uint64_t crash_at = 0;  ///< dies before this event; 0: not armed, kNever: counts only
+  uint64_t events = 0;          ///< shared-memory events since crash_at was set
+  uint64_t crash_at = 0;        ///< dies before this event; 0: not armed, kNever: counts only
+  uint64_t first_crash_at = 0;  ///< `crash_at` before the first execution
   uint32_t crash_kind = EMU_CRASH_HOST_DROP;
   bool crashed = false;
   HostCounters count;
