@@ -1,8 +1,8 @@
 """Oracle of the prefix cache with second-chance (CLOCK) replacement: what `PM_REPLACE_CLOCK` of the library holds.
 
-Blocks stand in the order of insertion. A request uses the blocks of its chain that are resident. Whoever needs room looks
-at the oldest block: one that was used since it was looked at last, or that the request itself holds, goes to the young end
-and counts as unused; else it is evicted. Missing blocks are inserted first to last, unused.
+Blocks stand in the order of insertion. A request uses the blocks of its chain that are resident. Whoever needs room
+looks at the oldest block: one that was used since it was looked at last, or that the request itself holds, goes to the
+young end and counts as unused; else it is evicted. Missing blocks are inserted first to last, unused.
 """
 
 from collections import OrderedDict

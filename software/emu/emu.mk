@@ -14,7 +14,7 @@ EMU_CXXFLAGS := -std=c++20 -O2 -g -fPIC -fvisibility=hidden -fno-exceptions -mcx
 
 comma := ,
 HOOK_CFLAGS := -fsanitize=thread --param tsan-distinguish-volatile=1 -fno-builtin \
-  -mmemcpy-strategy=libcall:-1:noalign -mmemset-strategy=libcall:-1:noalign -g -fPIC -fno-omit-frame-pointer \
+  -mstringop-strategy=libcall -g -fPIC -fno-omit-frame-pointer \
   -fno-optimize-sibling-calls -Wno-tsan -mclflushopt -mclwb -mmovdir64b -include prismem_hooks.h -I$(EMU_DIR)/include
 HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strcpy strncpy \
   __memcpy_chk __memmove_chk __memset_chk \

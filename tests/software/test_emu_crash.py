@@ -1,4 +1,4 @@
-"""Crash injection on the functional port: every point is reached once, what a crash loses is lost, what it keeps is kept."""
+"""Crash injection on the functional port: every point is reached once, what is to be lost is lost, the rest is kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def run_crash(emu: Any, producer: Any, recovery: Any, event: int, kind: int = HO
 
 def test_points_are_counted(emu: Any, crash: Any) -> None:
     """Goal: an armed host that does not die counts its stores, flushes, fences and DMA lines."""
-    for producer, events in ((crash.crash_fl_fl, EVENTS), (crash.crash_late_flush, EVENTS), (crash.crash_dma, 8 + EVENTS)):
+    for producer, events in (
+        (crash.crash_fl_fl, EVENTS),
+        (crash.crash_late_flush, EVENTS),
+        (crash.crash_dma, 8 + EVENTS),
+    ):
         run = Run(emu)
         run.spawn(0, producer)
         assert emu.emu_crash_at(0, 0, HOST_DROP) == 0
@@ -60,7 +64,7 @@ def test_flag_never_without_data(emu: Any, crash: Any, recovery: str) -> None:
     for kind in (HOST_DROP, HOST_KEEP, PROCESS):
         for event in range(1, EVENTS + 1):
             for schedule in schedules():
-                run, report = run_crash(emu, crash.crash_fl_fl, getattr(crash, recovery), event, kind, **schedule)
+                _run, report = run_crash(emu, crash.crash_fl_fl, getattr(crash, recovery), event, kind, **schedule)
                 assert report["state"] == DONE, (kind, event, schedule, report["faults"])
                 assert emu.emu_crashed(0) == 1
 
@@ -91,7 +95,7 @@ def test_what_is_lost_and_what_lives_on(emu: Any, crash: Any) -> None:
 
 
 def test_writes_under_way(emu: Any, crash: Any) -> None:
-    """Goal: with posted completion a write-back under way is dropped or arrives. Method: crash before the last fence."""
+    """Goal: with posted completion a write-back under way is lost or arrives. Method: crash before the last fence."""
     words = set()
     for kind in (HOST_DROP, HOST_KEEP):
         for schedule in schedules():
@@ -105,7 +109,7 @@ def test_writes_under_way(emu: Any, crash: Any) -> None:
 
 
 def test_engine_dies_with_its_host(emu: Any, crash: Any) -> None:
-    """Goal: lines not moved before the crash stay away. Method: crash before the n-th line, count lines in the device."""
+    """Goal: lines not moved before the crash stay away. Method: crash before the n-th line, count what arrived."""
     for event in range(1, 9):
         run, report = run_crash(emu, crash.crash_dma, crash.recover_elsewhere, event)
         assert report["state"] == DONE

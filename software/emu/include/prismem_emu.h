@@ -118,7 +118,8 @@ void emu_fail(const void *addr, const char *fmt, ...) __attribute__((format(prin
 
 /** What dies with a host (emu_crash_at). */
 enum emu_crash {
-  EMU_CRASH_HOST_DROP = 0, /**< threads, pending flushes, cache; write-backs under way are lost (with posted completion) */
+  EMU_CRASH_HOST_DROP =
+      0, /**< threads, pending flushes, cache; write-backs under way are lost (with posted completion) */
   EMU_CRASH_HOST_KEEP = 1, /**< the same, but write-backs under way arrive */
   EMU_CRASH_PROCESS = 2    /**< threads only: what they issued takes effect, the cache lives on and writes back later */
 };
