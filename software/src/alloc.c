@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "chunk.h"
+#include "repair.h"
 
 #define CLASSES_MAX 32u
 #define NO_CHUNK UINT32_MAX
@@ -22,7 +23,7 @@ typedef struct own_chunk {
   uint32_t next; /* in the list of its class */
   uint32_t free; /* blocks */
   uint32_t hint; /* bitmap word where the search starts */
-  uint8_t class, listed;
+  uint8_t class, purpose, listed;
 } own_chunk;
 
 struct pmi_heap {
@@ -30,7 +31,7 @@ struct pmi_heap {
   int loaded;            /* the chunks that earlier owners of the node id left are known */
   uint64_t collected;    /* freed count up to which other nodes' frees were collected */
   uint32_t search;       /* where the next search for a free chunk starts */
-  uint32_t list[CLASSES_MAX];
+  uint32_t list[PURPOSES][CLASSES_MAX];
   own_chunk chunks[];
 };
 
@@ -39,22 +40,19 @@ static uint32_t class_for(uint64_t bytes) {
   while ((uint64_t)PM_LINE << class < bytes) class += 1;
   return class;
 }
-static uint64_t pmi_block_offset(const pm_pool *pool, uint32_t chunk, uint32_t class, uint32_t block) {
-  return pool->layout.heap + chunk * pool->params.chunk_bytes + ((uint64_t)block * PM_LINE << class);
-}
 
 static void list_push(pmi_heap *heap, uint32_t chunk) {
   own_chunk *own = &heap->chunks[chunk];
   if (own->listed) return;
   own->listed = 1;
-  own->next = heap->list[own->class];
-  heap->list[own->class] = chunk;
+  own->next = heap->list[own->purpose][own->class];
+  heap->list[own->purpose][own->class] = chunk;
 }
 
 static void list_remove(pmi_heap *heap, uint32_t chunk) {
   own_chunk *own = &heap->chunks[chunk];
   if (!own->listed) return;
-  uint32_t *at = &heap->list[own->class];
+  uint32_t *at = &heap->list[own->purpose][own->class];
   while (*at != chunk) at = &heap->chunks[*at].next;
   *at = own->next;
   own->listed = 0;
@@ -64,7 +62,8 @@ int pmi_heap_open(pm_pool *pool) {
   pool->heap = calloc(1, sizeof *pool->heap + pool->layout.chunk_count * sizeof(own_chunk));
   if (pool->heap == NULL) return pmi_error(ENOMEM, "memory: no room for the heap");
   pthread_mutex_init(&pool->heap->mutex, NULL);
-  for (uint32_t i = 0; i < CLASSES_MAX; ++i) pool->heap->list[i] = NO_CHUNK;
+  for (uint32_t i = 0; i < CLASSES_MAX; ++i)
+    pool->heap->list[PURPOSE_USER][i] = pool->heap->list[PURPOSE_PAYLOAD][i] = NO_CHUNK;
   return 0;
 }
 
@@ -72,6 +71,15 @@ void pmi_heap_close(pm_pool *pool) {
   if (pool->heap != NULL) pthread_mutex_destroy(&pool->heap->mutex);
   free(pool->heap);
   pool->heap = NULL;
+}
+
+static void load_chunk(pm_pool *pool, uint32_t chunk, uint64_t word) {
+  own_chunk *own = &pool->heap->chunks[chunk];
+  own->class = (uint8_t)pmi_class_of(word);
+  own->purpose = (uint8_t)pmi_purpose_of(word);
+  own->hint = 0;
+  own->free = pmi_count_free(pool, chunk, pmi_class_of(word));
+  if (own->free != 0) list_push(pool->heap, chunk);
 }
 
 /* Find the chunks that an earlier owner of this node id left. Under the lock. */
@@ -84,11 +92,13 @@ static void load_own_chunks(pm_pool *pool) {
     const uint64_t word = pmi_load(&pmi_chunk_at(pool, chunk)->word);
     if (pmi_kind_of(word) != CHUNK_SMALL) continue;
     pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
-    heap->chunks[chunk].class = (uint8_t)pmi_class_of(word);
-    heap->chunks[chunk].free = pmi_count_free(pool, chunk, pmi_class_of(word));
-    if (heap->chunks[chunk].free != 0) list_push(heap, chunk);
+    load_chunk(pool, chunk, word);
   }
   heap->loaded = 1;
+}
+
+void pmi_heap_adopt(pm_pool *pool, uint32_t chunk) {
+  if (pool->heap->loaded) load_chunk(pool, chunk, pmi_load(&pmi_chunk_at(pool, chunk)->word));
 }
 
 /* Take back what other nodes freed of this node's chunks. Under the lock. */
@@ -140,8 +150,8 @@ static uint32_t find_free_run(pm_pool *pool, uint32_t run) {
   return NO_CHUNK;
 }
 
-/* Under the lock. */
-static void set_chunk(pm_pool *pool, uint32_t chunk, uint8_t owner, uint64_t word) {
+void pmi_chunk_set(pm_pool *pool, uint32_t chunk, uint64_t word) {
+  const uint8_t owner = pmi_kind_of(word) == CHUNK_FREE ? 0 : (uint8_t)(pmi_owner_of(word) + 1);
   pmi_hold_read(pool, &pool->alloc, &pmi_owners(pool)[chunk]);
   pmi_owners(pool)[chunk] = owner;
   pmi_hold_changed(pool, &pool->alloc, &pmi_owners(pool)[chunk]);
@@ -151,32 +161,31 @@ static void set_chunk(pm_pool *pool, uint32_t chunk, uint8_t owner, uint64_t wor
 }
 
 /* Make a block of `class` available: collect, else claim a chunk. Returns 0 or -ENOMEM. */
-static int refill(pm_pool *pool, uint32_t class) {
+static int refill(pm_pool *pool, uint32_t class, enum chunk_purpose purpose) {
   pmi_heap *heap = pool->heap;
   int rc = pmi_hold_begin(pool, &pool->alloc);
   if (rc < 0) return rc;
   if (!heap->loaded) load_own_chunks(pool);
-  if (heap->list[class] == NO_CHUNK) collect_freed(pool);
-  if (heap->list[class] == NO_CHUNK) {
+  const uint32_t *list = &heap->list[purpose][class];
+  if (*list == NO_CHUNK) collect_freed(pool);
+  if (*list == NO_CHUNK) {
     const uint32_t chunk = find_free_run(pool, 1);
     if (chunk == NO_CHUNK) {
       rc = pmi_error(ENOMEM, "pool: no free chunk left");
     } else {
-      set_chunk(pool, chunk, (uint8_t)(pool->node + 1), pmi_chunk_word(CHUNK_SMALL, pool->node, class, 1));
+      const uint64_t word = pmi_chunk_word(CHUNK_SMALL, pool->node, class, purpose, 1);
+      pmi_chunk_set(pool, chunk, word);
       pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
-      heap->chunks[chunk].class = (uint8_t)class;
-      heap->chunks[chunk].hint = 0;
-      heap->chunks[chunk].free = pmi_blocks_in_chunk(pool, class);
-      list_push(heap, chunk);
+      load_chunk(pool, chunk, word);
     }
   }
   pmi_hold_end(pool, &pool->alloc);
   return rc;
 }
 
-static uint64_t take_block(pm_pool *pool, uint32_t class) {
+static uint64_t take_block(pm_pool *pool, uint32_t class, enum chunk_purpose purpose) {
   pmi_heap *heap = pool->heap;
-  const uint32_t chunk = heap->list[class];
+  const uint32_t chunk = heap->list[purpose][class];
   own_chunk *own = &heap->chunks[chunk];
   uint64_t *live = pmi_live_of(pool, chunk);
   const uint32_t blocks = pmi_blocks_in_chunk(pool, class), words = pmi_words_in_bitmap(pool, class);
@@ -198,7 +207,7 @@ static uint64_t take_block(pm_pool *pool, uint32_t class) {
   abort(); /* `free` and the bitmap disagree: this node's own books are broken */
 }
 
-static int alloc_run(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
+static int alloc_run(pm_pool *pool, uint64_t bytes, enum chunk_purpose purpose, uint64_t *offset) {
   const uint64_t chunks = (bytes + pool->params.chunk_bytes - 1) / pool->params.chunk_bytes;
   if (chunks > pool->layout.chunk_count)
     return pmi_error(ENOMEM, "bytes: %llu is more than the whole pool", (unsigned long long)bytes);
@@ -210,15 +219,15 @@ static int alloc_run(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
     rc = pmi_error(ENOMEM, "pool: no %u free chunks in a row", run);
   } else {
     for (uint32_t i = 0; i < run; ++i)
-      set_chunk(pool, first + i, (uint8_t)(pool->node + 1),
-                pmi_chunk_word(i == 0 ? CHUNK_RUN : CHUNK_INSIDE, pool->node, 0, i == 0 ? run : 0));
+      pmi_chunk_set(pool, first + i,
+                    pmi_chunk_word(i == 0 ? CHUNK_RUN : CHUNK_INSIDE, pool->node, 0, purpose, i == 0 ? run : 0));
     *offset = pmi_block_offset(pool, first, 0, 0);
   }
   pmi_hold_end(pool, &pool->alloc);
   return rc;
 }
 
-int pm_alloc(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
+static int alloc(pm_pool *pool, uint64_t bytes, enum chunk_purpose purpose, uint64_t *offset) {
   int rc = pmi_usable(pool);
   if (rc < 0) return rc;
   if (bytes == 0) return pmi_error(EINVAL, "bytes: 0 cannot be allocated");
@@ -226,13 +235,21 @@ int pm_alloc(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
   const uint32_t class = small ? class_for(bytes) : 0;
   pthread_mutex_lock(&pool->heap->mutex);
   if (!small) {
-    rc = alloc_run(pool, bytes, offset);
+    rc = alloc_run(pool, bytes, purpose, offset);
   } else {
-    if (pool->heap->list[class] == NO_CHUNK) rc = refill(pool, class);
-    if (rc == 0) *offset = take_block(pool, class);
+    rc = pool->heap->list[purpose][class] == NO_CHUNK ? refill(pool, class, purpose) : pmi_fence(pool);
+    if (rc == 0) *offset = take_block(pool, class, purpose);
   }
   pthread_mutex_unlock(&pool->heap->mutex);
   return rc;
+}
+
+int pm_alloc(pm_pool *pool, uint64_t bytes, uint64_t *offset) {
+  return alloc(pool, bytes, PURPOSE_USER, offset);
+}
+
+int pmi_alloc_payload(pm_pool *pool, uint64_t *offset) {
+  return alloc(pool, pool->params.block_bytes, PURPOSE_PAYLOAD, offset);
 }
 
 static int not_live(uint64_t offset) {
@@ -244,11 +261,11 @@ static int give_back_if_empty(pm_pool *pool, uint32_t chunk) {
   pmi_heap *heap = pool->heap;
   own_chunk *own = &heap->chunks[chunk];
   if (own->free != pmi_blocks_in_chunk(pool, own->class)) return 0;
-  if (heap->list[own->class] == chunk && own->next == NO_CHUNK) return 0;
+  if (heap->list[own->purpose][own->class] == chunk && own->next == NO_CHUNK) return 0;
   const int rc = pmi_hold_begin(pool, &pool->alloc);
   if (rc < 0) return rc;
   list_remove(heap, chunk);
-  set_chunk(pool, chunk, 0, pmi_chunk_word(CHUNK_FREE, 0, 0, 0));
+  pmi_chunk_set(pool, chunk, CHUNK_FREE);
   return pmi_hold_end(pool, &pool->alloc);
 }
 
@@ -259,6 +276,8 @@ static int free_own(pm_pool *pool, uint64_t offset, uint32_t chunk, uint32_t blo
   const uint64_t bit = UINT64_C(1) << block % 64;
   pmi_acquire(pool, freed, sizeof *freed);
   if (!(pmi_load(live) & bit) || (pmi_load(freed) & bit)) return not_live(offset);
+  const int rc = pmi_fence(pool);
+  if (rc < 0) return rc;
   pmi_poke(live, pmi_load(live) & ~bit);
   pmi_publish(pool, live, sizeof *live);
   own_chunk *own = &pool->heap->chunks[chunk];
@@ -293,7 +312,7 @@ static int free_locked(pm_pool *pool, uint64_t offset, uint32_t chunk, uint64_t 
   const uint64_t word = pmi_load(&pmi_chunk_at(pool, chunk)->word);
   const uint64_t size = (uint64_t)PM_LINE << pmi_class_of(word);
   if (pmi_kind_of(word) == CHUNK_RUN && inside == 0) {
-    for (uint32_t i = 0; i < pmi_run_of(word); ++i) set_chunk(pool, chunk + i, 0, pmi_chunk_word(CHUNK_FREE, 0, 0, 0));
+    for (uint32_t i = 0; i < pmi_run_of(word); ++i) pmi_chunk_set(pool, chunk + i, CHUNK_FREE);
   } else if (pmi_kind_of(word) == CHUNK_SMALL && inside % size == 0) {
     rc = free_of_other(pool, offset, chunk, (uint32_t)(inside / size), pmi_owner_of(word));
   } else {

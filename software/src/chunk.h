@@ -4,7 +4,7 @@
  * The words of bitmaps and chunks announce nothing: whoever holds a block learned of it in some ordered way, and the rest
  * happens under the lock. They are atomic because a bit is looked at while its neighbours change.
  *
- * Chunk word: kind in bits 0..7, owner node in 8..15, class in 16..23, chunks of the run in 32..63.
+ * Chunk word: kind in bits 0..7, owner node in 8..15, class in 16..23, purpose in 24..31, chunks of the run in 32..63.
  */
 #ifndef PRISMEM_SRC_CHUNK_H
 #define PRISMEM_SRC_CHUNK_H
@@ -13,8 +13,19 @@
 
 enum chunk_kind { CHUNK_FREE = 0, CHUNK_SMALL = 1, CHUNK_RUN = 2, CHUNK_INSIDE = 3 };
 
-static inline uint64_t pmi_chunk_word(enum chunk_kind kind, uint32_t owner, uint32_t class, uint32_t run) {
-  return (uint64_t)kind | (uint64_t)owner << 8 | (uint64_t)class << 16 | (uint64_t)run << 32;
+/* Blocks of one chunk serve one purpose: what callers of pm_alloc asked for is theirs to keep track of; of payload the
+ * index does, so a payload block that no bucket names is a leak. */
+enum chunk_purpose { PURPOSE_USER = 0, PURPOSE_PAYLOAD = 1, PURPOSES = 2 };
+
+static inline uint64_t pmi_chunk_word(enum chunk_kind kind, uint32_t owner, uint32_t class, enum chunk_purpose purpose,
+                                      uint32_t run) {
+  return (uint64_t)kind | (uint64_t)owner << 8 | (uint64_t)class << 16 | (uint64_t)purpose << 24 | (uint64_t)run << 32;
+}
+static inline enum chunk_purpose pmi_purpose_of(uint64_t word) {
+  return (enum chunk_purpose)(word >> 24 & 0xff);
+}
+static inline uint64_t pmi_with_owner(uint64_t word, uint32_t owner) {
+  return (word & ~UINT64_C(0xff00)) | (uint64_t)owner << 8;
 }
 static inline enum chunk_kind pmi_kind_of(uint64_t word) {
   return (enum chunk_kind)(word & 0xff);
@@ -62,5 +73,15 @@ static inline uint32_t pmi_count_free(pm_pool *pool, uint32_t chunk, uint32_t cl
 /* alloc.c: the heap of this node with PMI_LOCK_ALLOC held, and what others freed collected. */
 int pmi_heap_hold(pm_pool *pool);
 int pmi_heap_let_go(pm_pool *pool);
+
+/* alloc.c, with the heap's mutex and PMI_LOCK_ALLOC held. */
+/* Owner byte and word of a chunk. */
+void pmi_chunk_set(pm_pool *pool, uint32_t chunk, uint64_t word);
+/* The chunk of small blocks, whose bitmaps are in order, is this node's from now on. */
+void pmi_heap_adopt(pm_pool *pool, uint32_t chunk);
+/* Where a block lies. */
+static inline uint64_t pmi_block_offset(const pm_pool *pool, uint32_t chunk, uint32_t class, uint32_t block) {
+  return pool->layout.heap + chunk * pool->params.chunk_bytes + ((uint64_t)block * PM_LINE << class);
+}
 
 #endif

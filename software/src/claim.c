@@ -17,11 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "handle.h"
-
-static pmi_node_record *record_of(pm_pool *pool, uint32_t node) {
-  return (pmi_node_record *)pmi_at(pool, pool->layout.nodes) + node;
-}
+#include "locktable.h"
 
 static void store_claim(pmi_claim_line *line, uint64_t word) {
   const pmi_claim_line whole = {.word = word};
@@ -35,14 +31,21 @@ static uint64_t make_token(uint32_t node) {
   return ((uint64_t)getpid() << 40) ^ (uint64_t)now.tv_sec * UINT64_C(1000000000) ^ (uint64_t)now.tv_nsec ^ node;
 }
 
+/* That tenure of the id ended by the death of its owner, and nothing of it is left. */
+static int is_repaired(pm_pool *pool, uint32_t node, uint64_t epoch) {
+  const pmi_verdict *verdict = pmi_verdict_of(pool, node);
+  pm_acquire(verdict, sizeof *verdict);
+  return pmi_load(&verdict->dead_epoch) >= epoch && pmi_load(&verdict->repaired_epoch) >= epoch;
+}
+
 /* 1 claimed, 0 taken by another. */
 static int try_claim(pm_pool *pool, uint32_t node) {
-  pmi_node_record *record = record_of(pool, node);
+  pmi_node_record *record = pmi_node_record_of(pool, node);
   pmi_claim_line *last = (pmi_claim_line *)pmi_at(pool, pool->layout.claims) + (size_t)2 * node;
   pmi_claim_line *door = last + 1;
   pm_acquire(record, sizeof *record);
   const uint64_t state = pmi_load(&record->state);
-  if (state & 1u) return 0;
+  if ((state & 1u) && !is_repaired(pool, node, state >> 1)) return 0;
   const uint64_t epoch = (state >> 1) + 1;
   const uint64_t token = make_token(node);
   store_claim(last, token);
@@ -69,11 +72,11 @@ int pmi_claim(pm_pool *pool, uint32_t node) {
     if (try_claim(pool, id)) return 0;
   }
   if (node == PM_NODE_ANY) return pmi_error(EBUSY, "node: all %u ids are taken", nodes);
-  return pmi_error(EBUSY, "node: id %u is taken; close its owner or choose another id", node);
+  return pmi_error(EBUSY, "node: id %u is taken; close its owner, have it recovered if it died, or choose another id", node);
 }
 
 void pmi_unclaim(pm_pool *pool) {
-  pmi_node_record *record = record_of(pool, pool->node);
+  pmi_node_record *record = pmi_node_record_of(pool, pool->node);
   pmi_store(&record->state, pool->claim_epoch * 2);
   pm_publish(record, sizeof *record);
   pm_sync();

@@ -44,7 +44,10 @@ typedef struct pmi_lock_local {
   uint32_t kept;      /* under mutex: the node holds the global lock */
   uint32_t handovers; /* under mutex: since the global lock came */
   uint32_t known;     /* under mutex: `ticket` is valid */
+  uint32_t repaired;  /* under mutex: what the dead had left is repaired in this tenure */
   uint64_t ticket;    /* under mutex: of the last request */
+  uint64_t tenure;    /* under mutex, while kept: of the grant */
+  uint64_t dead;      /* under mutex, while kept: nodes whose death the grant told of */
 } pmi_lock_local;
 
 /* A region that a lock protects, seen from this node: which of its lines were acquired since the lock last came back from
@@ -87,8 +90,11 @@ struct pm_pool {
   pm_digest root;
   uint64_t claim_epoch;
   pmi_lock_local locks[PM_LOCKS_MAX];
-  pthread_mutex_t bell_mutex; /* over the next two, and the doorbell line of this node */
-  uint64_t bell_sequence, bell_wanted;
+  pthread_mutex_t bell_mutex; /* over `bell`, which the doorbell line of this node shows */
+  pmi_doorbell bell;
+  uint32_t leased;        /* this node beats; atomic */
+  uint32_t fenced;        /* it was taken for dead; atomic */
+  uint64_t lease_from_ns; /* time before the last confirmed beat; atomic */
   pmi_guard meta, alloc, index, object;
   pmi_heap *heap;
   pmi_pin_table *pins;
@@ -100,7 +106,7 @@ struct pm_pool {
 
 #define PMI_ALIVE UINT64_C(0x70726973)
 
-/** 0, or -EOWNERDEAD in a forked child of the process that opened the pool. */
+/** 0; -EOWNERDEAD in a forked child of the process that opened the pool; -ESTALE when the node was taken for dead. */
 int pmi_usable(const pm_pool *pool);
 
 /** Address of a region or line in the pool. */
@@ -136,12 +142,16 @@ static inline void pmi_sync(pm_pool *pool) {
 }
 
 /* region.c: the mapping behind a path. */
-/** Size of the pool that `path` offers; creates a file of `wanted` bytes when it has none and `create` is set. */
-int pmi_region_map(const char *path, uint64_t wanted, int create, unsigned char **base, uint64_t *bytes);
+enum pmi_map { PMI_MAP_EXISTING, PMI_MAP_CREATE, PMI_MAP_READ };
+/** Size of the pool that `path` offers; PMI_MAP_CREATE makes a file of `wanted` bytes when it has none. */
+int pmi_region_map(const char *path, uint64_t wanted, enum pmi_map how, unsigned char **base, uint64_t *bytes);
 void pmi_region_unmap(unsigned char *base, uint64_t bytes);
 /** Keep other openers of this machine out until pmi_region_unlock; a descriptor, or -1 where the path offers no such lock. */
 int pmi_region_lock(const char *path);
 void pmi_region_unlock(int descriptor);
+
+/* pool.c: check the superblock of a mapped pool, and copy what the handle needs. */
+int pmi_attach(pm_pool *pool, const char *path, const pm_open_options *opts);
 
 /* claim.c: ownership of a node id. */
 int pmi_claim(pm_pool *pool, uint32_t node);

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "repair.h"
+
 #define CHANGED_LINES_MAX 512u
 
 int pmi_guard_open(pm_pool *pool, pmi_guard *guard, uint32_t lock, uint64_t offset, uint64_t bytes) {
@@ -32,13 +34,29 @@ static inline uint64_t line_number(const pmi_guard *guard, const void *p) {
   return line;
 }
 
+/* Nodes died since the last repair of what the lock protects. It counts as done only after all of it is published. */
+static int repair(pm_pool *pool, pmi_guard *guard) {
+  const uint64_t dead = pm_lock_dead(pool, guard->lock);
+  int rc = 0;
+  const uint32_t lock = PM_MUTANT_ON(repair_skipped) ? PMI_LOCK_META : guard->lock;
+  if (lock == PMI_LOCK_ALLOC) rc = pmi_alloc_repair(pool, dead);
+  if (lock == PMI_LOCK_INDEX) rc = pmi_index_repair(pool, dead);
+  if (lock == PMI_LOCK_INDEX && rc == 0) rc = pmi_alloc_reclaim(pool);
+  if (rc == 0) {
+    pmi_hold_publish(pool, guard);
+    rc = pm_lock_consistent(pool, guard->lock);
+  }
+  if (rc < 0) (void)pm_lock_release(pool, guard->lock);
+  return rc;
+}
+
 int pmi_hold_begin(pm_pool *pool, pmi_guard *guard) {
   int fresh = 0;
   const int rc = pm_lock_acquire(pool, guard->lock, &fresh);
   if (rc < 0) return rc;
   if (fresh) guard->epoch += 1;
   assert(guard->changed_count == 0);
-  return 0;
+  return rc == PM_LOCK_OWNER_DIED ? repair(pool, guard) : 0;
 }
 
 void pmi_hold_publish(pm_pool *pool, pmi_guard *guard) {
@@ -61,8 +79,13 @@ int pmi_hold_end(pm_pool *pool, pmi_guard *guard) {
     for (uint32_t i = 0; i < changed; ++i) pmi_publish(pool, guard->base + guard->changed_lines[i] * PM_LINE, PM_LINE);
     return rc;
   }
-  pmi_hold_publish(pool, guard);
-  return pm_lock_release(pool, guard->lock);
+  const int rc = pmi_fence(pool);
+  if (rc == 0)
+    pmi_hold_publish(pool, guard);
+  else
+    guard->changed_count = 0; /* others own these lines by now */
+  const int released = pm_lock_release(pool, guard->lock);
+  return rc < 0 ? rc : released;
 }
 
 void pmi_hold_read(pm_pool *pool, pmi_guard *guard, const void *p) {

@@ -193,3 +193,11 @@ uint64_t pmi_pins_clear(pm_pool *pool, uint32_t node) {
   }
   return pinned;
 }
+
+uint64_t pmi_pins_count(pm_pool *pool, uint32_t node) {
+  uint64_t pinned = 0;
+  pmi_acquire(pool, cell_of(pool, node, 0), pool->layout.pins_bytes);
+  for (uint64_t slot = 0; slot < pool->params.index_slots; ++slot)
+    pinned += (pmi_load(cell_of(pool, node, slot)) & PINS_MASK) != 0;
+  return pinned;
+}

@@ -21,4 +21,7 @@ pmi_use pmi_pins_use(pm_pool *pool, uint64_t slot);
 /** Drop all pins of `node`, which is dead or has not begun yet. Returns how many slots had one. */
 uint64_t pmi_pins_clear(pm_pool *pool, uint32_t node);
 
+/** Slots that `node` has pinned, as they stand in the pool. */
+uint64_t pmi_pins_count(pm_pool *pool, uint32_t node);
+
 #endif

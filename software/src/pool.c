@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hold.h"
+#include "lease.h"
 
 #define ALIVE_BYTES 4096u
 
@@ -45,7 +46,7 @@ int pm_format(const char *path, const pm_format_options *opts) {
                        .replacement = opts->replacement,
                        .place_bits = opts->place_bits};
   unsigned char *base = NULL;
-  int rc = pmi_region_map(path, opts->pool_bytes, 1, &base, &params.pool_bytes);
+  int rc = pmi_region_map(path, opts->pool_bytes, PMI_MAP_CREATE, &base, &params.pool_bytes);
   if (rc < 0) return rc;
   pmi_layout layout;
   rc = pmi_params_check(&params);
@@ -76,8 +77,7 @@ static int differs(const char *field, uint64_t theirs, uint64_t ours) {
                    (unsigned long long)ours);
 }
 
-/* Check the superblock that lies in the pool and copy what the handle needs. */
-static int attach(pm_pool *pool, const char *path, const pm_open_options *opts) {
+int pmi_attach(pm_pool *pool, const char *path, const pm_open_options *opts) {
   const pmi_superblock *sb = (const pmi_superblock *)pool->base;
   pm_acquire(sb, sizeof *sb);
   const uint64_t magic = pmi_load(&sb->magic);
@@ -129,7 +129,8 @@ static int alive_open(pm_pool *pool) {
 
 int pmi_usable(const pm_pool *pool) {
   if (pool == NULL) return pmi_error(EINVAL, "pool: is NULL");
-  if (*pool->alive == PMI_ALIVE && (pool->alive_is_wiped || pool->pid == (int)getpid())) return 0;
+  if (*pool->alive == PMI_ALIVE && (pool->alive_is_wiped || pool->pid == (int)getpid()))
+    return pmi_is_fenced(pool) ? pmi_fenced_error(pool) : 0;
   return pmi_error(EOWNERDEAD, "pool: the handle belongs to the parent process; open the pool in the child");
 }
 
@@ -152,8 +153,8 @@ int pm_open(const char *path, const pm_open_options *opts, pm_pool **out) {
   if (opts == NULL || out == NULL) return pmi_error(EINVAL, "%s: is NULL", opts == NULL ? "opts" : "out");
   pm_pool *pool = calloc(1, sizeof *pool);
   if (pool == NULL) return pmi_error(ENOMEM, "memory: no room for a handle");
-  int rc = pmi_region_map(path, 0, 0, &pool->base, &pool->bytes);
-  if (rc == 0) rc = attach(pool, path, opts);
+  int rc = pmi_region_map(path, 0, PMI_MAP_EXISTING, &pool->base, &pool->bytes);
+  if (rc == 0) rc = pmi_attach(pool, path, opts);
   if (rc == 0) rc = alive_open(pool);
   if (rc == 0) rc = guards_open(pool);
   if (rc == 0) rc = pmi_locks_open(pool);
@@ -164,6 +165,7 @@ int pm_open(const char *path, const pm_open_options *opts, pm_pool **out) {
     rc = pmi_claim(pool, opts->node);
     pmi_region_unlock(queue);
   }
+  if (rc == 0) pmi_lease_open(pool);
   if (rc == 0) rc = pmi_pins_open(pool);
   if (rc < 0) {
     dispose(pool);
@@ -175,7 +177,7 @@ int pm_open(const char *path, const pm_open_options *opts, pm_pool **out) {
 
 int pm_close(pm_pool *pool) {
   const int rc = pmi_usable(pool);
-  if (rc == -EOWNERDEAD) {
+  if (rc == -EOWNERDEAD || rc == -ESTALE) {
     dispose(pool);
     return 0;
   }
@@ -183,6 +185,7 @@ int pm_close(pm_pool *pool) {
   if (pmi_locks_held(pool)) return pmi_error(EBUSY, "locks: this node still holds a lock");
   const uint64_t pins = pmi_pins_total(pool);
   if (pins != 0) return pmi_error(EBUSY, "pins: %llu are still held by this node", (unsigned long long)pins);
+  pmi_lease_end(pool);
   pmi_unclaim(pool);
   dispose(pool);
   return 0;

@@ -76,14 +76,14 @@ static int file_size(const char *path, int fd, uint64_t wanted, int create, uint
   return 0;
 }
 
-int pmi_region_map(const char *path, uint64_t wanted, int create, unsigned char **base, uint64_t *bytes) {
+int pmi_region_map(const char *path, uint64_t wanted, enum pmi_map how, unsigned char **base, uint64_t *bytes) {
   if (path == NULL) return pmi_error(EINVAL, "path: is NULL");
-  const int dax = is_dax(path);
-  const int fd = open(path, O_RDWR | O_CLOEXEC | (create && !dax ? O_CREAT : 0), 0660);
+  const int dax = is_dax(path), create = how == PMI_MAP_CREATE;
+  const int fd = open(path, (how == PMI_MAP_READ ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create && !dax ? O_CREAT : 0), 0660);
   if (fd < 0) return pmi_error(errno, "%s: %s", path, strerror(errno));
   int rc = dax ? dax_size(path, wanted, bytes) : file_size(path, fd, wanted, create, bytes);
   if (rc == 0) {
-    void *p = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, *bytes, PROT_READ | (how == PMI_MAP_READ ? 0 : PROT_WRITE), MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
       rc = pmi_error(errno, "%s: cannot map %llu bytes: %s", path, (unsigned long long)*bytes, strerror(errno));
     else

@@ -22,6 +22,9 @@ int pmi_alloc_repair(pm_pool *pool, uint64_t dead_nodes_mask);
 /** alloc_repair.c, under PMI_LOCK_INDEX, behind pmi_index_repair: payload blocks that no bucket names are freed. */
 int pmi_alloc_reclaim(pm_pool *pool);
 
+/** recover.c: take each of the library's own locks once, so that all that is to be repaired is. */
+int pmi_repair_all(pm_pool *pool);
+
 /** alloc.c: memory for the payload of an index block. As pm_alloc, but owned by the index: what no bucket names after a death
  *  is freed. PMI_LOCK_INDEX is held. */
 int pmi_alloc_payload(pm_pool *pool, uint64_t *offset);

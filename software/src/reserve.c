@@ -15,6 +15,7 @@
 #include "lru.h"
 #include "pins.h"
 #include "policy.h"
+#include "repair.h"
 
 /* Evict the block that the policy names; *offset gets its memory. -ENOSPC when there is none. */
 static int evict_one(pm_pool *pool, uint64_t *offset) {
@@ -34,7 +35,7 @@ static int evict_one(pm_pool *pool, uint64_t *offset) {
 
 static int find_memory(pm_pool *pool, uint64_t *offset) {
   if (pmi_index_head_of(pool)->count < pool->params.index_capacity) {
-    const int rc = pm_alloc(pool, pool->params.block_bytes, offset);
+    const int rc = pmi_alloc_payload(pool, offset);
     if (rc != -ENOMEM) return rc;
   }
   return evict_one(pool, offset);

@@ -16,15 +16,24 @@ extern "C" {
 int pm_lock_alloc(pm_pool *pool, uint32_t *lock);
 int pm_lock_free(pm_pool *pool, uint32_t lock);
 /** Blocks until this thread holds the lock. On return *fresh (may be NULL) is 1 when another node held it since this node
- *  last did: what the lock protects must then be acquired (pm_acquire) before it is read. -EINVAL bad id, -EDEADLK held by
- *  this thread. */
+ *  last did: what the lock protects must then be acquired (pm_acquire) before it is read. Returns 0, or PM_LOCK_OWNER_DIED
+ *  when nodes died while they held it and nobody has repaired what it protects since: it is held, and to be repaired.
+ *  -EINVAL bad id, -EDEADLK held by this thread, -ETIMEDOUT no lock manager runs, -ESTALE this node was taken for dead. */
 int pm_lock_acquire(pm_pool *pool, uint32_t lock, int *fresh);
-/** What was changed must have been published before. -EPERM when this thread does not hold it. */
+#define PM_LOCK_OWNER_DIED 1
+/** The caller, who holds the lock, has repaired and published what it protects: the next one is told nothing. */
+int pm_lock_consistent(pm_pool *pool, uint32_t lock);
+/** Bit n: node n died; valid while the caller holds the lock. */
+uint64_t pm_lock_dead(pm_pool *pool, uint32_t lock);
+/** What was changed must have been published before. -EPERM when this thread does not hold it; -ESTALE this node was taken
+ *  for dead, the lock was revoked. */
 int pm_lock_release(pm_pool *pool, uint32_t lock);
 
-/** One scan of the lock manager over all locks; returns the number of grants. One thread of one node runs it in a loop. */
+/** One turn of the lock manager: a heartbeat when it is due, then a scan over all locks if this node leads. Any number of
+ *  nodes may run it, each on one thread, in a loop without pauses longer than a quarter of a lease; the others watch the one
+ *  that leads, and the next in the order of ids takes over when it closes or dies. Returns the number of grants. */
 int pm_manager_step(pm_pool *pool);
-/** Scans until *stop is non-zero. */
+/** Turns until *stop is non-zero; then this node's lease ends and another may lead. -ESTALE: this node was taken for dead. */
 int pm_manager_run(pm_pool *pool, const int *stop);
 
 #ifdef __cplusplus

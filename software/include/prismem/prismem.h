@@ -8,10 +8,12 @@
 #include "alloc.h"
 #include "digest.h"
 #include "dma.h"
+#include "fsck.h"
 #include "index.h"
 #include "lock.h"
 #include "object.h"
 #include "pool.h"
+#include "recover.h"
 #include "rendezvous.h"
 #include "verbs.h"
 

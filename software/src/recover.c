@@ -1,0 +1,91 @@
+/*
+ * Recovery by hand of what a dead node left: the manager is asked for a verdict, then each of the library's own locks is taken
+ * once, which repairs what it protects (hold.c). Without this call the same happens by and by, when a lease is over and
+ * somebody needs the locks.
+ */
+#include "prismem/recover.h"
+
+#include <errno.h>
+
+#include "chunk.h"
+#include "lease.h"
+#include "locktable.h"
+#include "repair.h"
+
+static uint64_t epoch_of(pm_pool *pool, uint32_t node, int *active) {
+  const pmi_node_record *record = pmi_node_record_of(pool, node);
+  pmi_acquire(pool, record, sizeof *record);
+  const uint64_t state = pmi_load(&record->state);
+  *active = (int)(state & 1u);
+  return state >> 1;
+}
+
+static uint64_t pulse_of(pm_pool *pool, uint32_t node) {
+  const pmi_doorbell *bell = pmi_doorbell_of(pool, node);
+  pmi_acquire(pool, bell, sizeof *bell);
+  return pmi_load(&bell->beat) + pmi_load(&bell->sequence);
+}
+
+enum verdict { DEAD, REPAIRED };
+
+static int has_verdict(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict which) {
+  const pmi_verdict *verdict = pmi_verdict_of(pool, node);
+  pmi_acquire(pool, verdict, sizeof *verdict);
+  return (which == DEAD ? pmi_load(&verdict->dead_epoch) : pmi_load(&verdict->repaired_epoch)) >= epoch;
+}
+
+/* Poll the verdict; a node that shows life ends the wait. */
+static int wait_for(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict which) {
+  const uint64_t start = pmi_now_ns(), pulse = pulse_of(pool, node);
+  while (!has_verdict(pool, node, epoch, which)) {
+    const int rc = pmi_fence(pool);
+    if (rc < 0) return rc;
+    if (which == DEAD && pulse_of(pool, node) != pulse)
+      return pmi_error(EBUSY, "node: %u is alive, its doorbell rang just now", node);
+    if (pmi_now_ns() - start > PMI_LEASE_PATIENCE * pool->params.lease_ns)
+      return pmi_error(ETIMEDOUT, "node: %u: no lock manager gave a verdict for %u leases; run pm_manager_run on a node",
+                       node, PMI_LEASE_PATIENCE);
+    pm_relax();
+  }
+  return 0;
+}
+
+static int take_once(pm_pool *pool, pmi_guard *guard) {
+  const int rc = pmi_hold_begin(pool, guard);
+  return rc < 0 ? rc : pmi_hold_end(pool, guard);
+}
+
+int pmi_repair_all(pm_pool *pool) {
+  int rc = take_once(pool, &pool->meta);
+  if (rc == 0) rc = take_once(pool, &pool->object);
+  if (rc == 0) rc = pmi_heap_hold(pool);
+  if (rc == 0) rc = pmi_heap_let_go(pool);
+  return rc == 0 ? take_once(pool, &pool->index) : rc;
+}
+
+int pm_recover(pm_pool *pool, uint32_t node) {
+  int rc = pmi_usable(pool);
+  if (rc < 0) return rc;
+  if (node >= pool->params.nodes) return pmi_error(EINVAL, "node: %u is outside 0..%u", node, pool->params.nodes - 1);
+  if (node == pool->node) return pmi_error(EINVAL, "node: %u is this one", node);
+  int active;
+  const uint64_t epoch = epoch_of(pool, node, &active);
+  if (!active) return 0;
+  if (!has_verdict(pool, node, epoch, DEAD)) {
+    pmi_accuse(pool, UINT64_C(1) << node);
+    rc = wait_for(pool, node, epoch, DEAD);
+    pmi_accuse(pool, 0);
+  }
+  if (rc == 0) rc = pmi_repair_all(pool);
+  return rc == 0 ? wait_for(pool, node, epoch, REPAIRED) : rc;
+}
+
+int pm_node_state(pm_pool *pool, uint32_t node) {
+  const int rc = pmi_usable(pool);
+  if (rc < 0) return rc;
+  if (node >= pool->params.nodes) return pmi_error(EINVAL, "node: %u is outside 0..%u", node, pool->params.nodes - 1);
+  int active;
+  const uint64_t epoch = epoch_of(pool, node, &active);
+  if (!active || has_verdict(pool, node, epoch, REPAIRED)) return PM_NODE_VACANT;
+  return has_verdict(pool, node, epoch, DEAD) ? PM_NODE_DEAD : PM_NODE_CLAIMED;
+}
