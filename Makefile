@@ -22,7 +22,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
 unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
-.PHONY: help demo test sim regress report coverage rtl-mutants bench lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage rtl-mutants bench crash-sweep lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ coverage: $(READY) ## lines of rtl/ and bins of the plan that the regression rea
 
 rtl-mutants: $(READY) ## each seeded fault of the hardware is built and has to fail a test -> build/rtl_mutants/result.json
 	@$(BIN)/prismem rtl-mutants
+
+crash-sweep: $(READY) ## a host dies before every store, flush and fence of the library -> build/crash_sweep/result.json
+	@$(MAKE) --no-print-directory -C software tests
+	@$(BIN)/python -m prismem.lib.crash_sweep
 
 bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> build/bench/result.json
 	@$(BIN)/prismem bench

@@ -101,9 +101,11 @@ class CrashSweep:
             raise RuntimeError(f"without a crash: {violation.message}\nreplay: {point.command()}")
         return int(self._library.pm_crash_points())
 
-    def points(self, policies: list[Policy], seeds: list[int], every: int = 1) -> Iterator[Point]:
-        """Every `every`-th point of every operation."""
-        for operation in self.operations():
+    def points(
+        self, policies: list[Policy], seeds: list[int], every: int = 1, operations: list[str] | None = None
+    ) -> Iterator[Point]:
+        """Every `every`-th point of these operations, or of all."""
+        for operation in operations or self.operations():
             for policy in policies:
                 for seed in seeds:
                     for event in range(1, self.events(operation, policy, seed) + 1, every):
@@ -124,13 +126,11 @@ class CrashSweep:
         return {
             "points": sum(by_operation.values()),
             "by_operation": by_operation,
-            "violations": [
-                asdict(v) | {"point": asdict(v.point), "replay": v.point.command()} for v in violations
-            ],
+            "violations": [asdict(v) | {"point": asdict(v.point), "replay": v.point.command()} for v in violations],
         }
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Command line: exit code 0 when every point holds, 1 when one does not, 2 for misuse."""
     parser = argparse.ArgumentParser(prog="python -m prismem.lib.crash_sweep", description=__doc__.splitlines()[0])
     names = [policy.name.lower() for policy in Policy]
@@ -141,7 +141,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="every N-th point")
     parser.add_argument("--mutant", default="none", help="with this seeded fault of the library")
     parser.add_argument("--out", type=Path, default=BUILD / "crash_sweep" / "result.json")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     sweep = CrashSweep()
     policies = [Policy[options.policy.upper()]] if options.policy else list(Policy)
     try:
@@ -150,8 +150,8 @@ def main() -> int:
             point = Point(options.operation or "", options.event, policies[0], options.seed)
             report = sweep.sweep(iter([point]))
         else:
-            chosen = sweep.points(policies, [options.seed], options.every)
-            report = sweep.sweep(p for p in chosen if options.operation in (None, p.operation))
+            operations = [options.operation] if options.operation else None
+            report = sweep.sweep(sweep.points(policies, [options.seed], options.every, operations))
     except MisuseError as error:
         print(error, file=sys.stderr)
         return 2

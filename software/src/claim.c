@@ -72,7 +72,8 @@ int pmi_claim(pm_pool *pool, uint32_t node) {
     if (try_claim(pool, id)) return 0;
   }
   if (node == PM_NODE_ANY) return pmi_error(EBUSY, "node: all %u ids are taken", nodes);
-  return pmi_error(EBUSY, "node: id %u is taken; close its owner, have it recovered if it died, or choose another id", node);
+  return pmi_error(EBUSY, "node: id %u is taken; close its owner, have it recovered if it died, or choose another id",
+                   node);
 }
 
 void pmi_unclaim(pm_pool *pool) {

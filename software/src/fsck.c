@@ -33,7 +33,8 @@ void pmi_fsck_found(pmi_fsck *f, const char *kind, const char *format, ...) {
 static int is_claimed(pm_pool *pool, uint32_t node) {
   const pmi_verdict *verdict = pmi_verdict_of(pool, node);
   const uint64_t state = pmi_load(&pmi_node_record_of(pool, node)->state);
-  return (state & 1u) && (pmi_load(&verdict->dead_epoch) < state >> 1 || pmi_load(&verdict->repaired_epoch) < state >> 1);
+  return (state & 1u) &&
+         (pmi_load(&verdict->dead_epoch) < state >> 1 || pmi_load(&verdict->repaired_epoch) < state >> 1);
 }
 
 static const pmi_claim_line *door_of(pm_pool *pool, uint32_t node) {
@@ -44,7 +45,8 @@ static void check_nodes(pmi_fsck *f) {
   pm_pool *pool = f->pool;
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
     const uint64_t epoch = pmi_load(&pmi_node_record_of(pool, node)->state) >> 1;
-    if (is_claimed(pool, node)) pmi_fsck_found(f, "node", "id %u is claimed: its owner died, or uses the pool now", node);
+    if (is_claimed(pool, node))
+      pmi_fsck_found(f, "node", "id %u is claimed: its owner died, or uses the pool now", node);
     if (pmi_load(&door_of(pool, node)->word) > epoch)
       pmi_fsck_found(f, "node", "id %u was claimed half-way: nobody can get it", node);
     const uint64_t pins = pmi_pins_count(pool, node);

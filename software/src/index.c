@@ -11,6 +11,7 @@
 
 #include "bucket.h"
 #include "pins.h"
+#include "repair.h"
 
 #define LOOKUP_ROUNDS_MAX 4u       /* how often a prefix that changed under the lookup is tried again */
 #define READ_ROUNDS_MAX 64u        /* how often a bucket that changes while it is read is read again */
@@ -217,6 +218,7 @@ static int check_reserved(pm_pool *pool, const pm_ref *refs, size_t n) {
 int pm_index_commit(pm_pool *pool, pm_ref *refs, size_t n) {
   int rc = pmi_usable(pool);
   if (rc == 0) rc = check_reserved(pool, refs, n);
+  if (rc == 0) rc = pmi_fence(pool); /* a dead node's reservations are free again */
   if (rc < 0) return rc;
   pmi_poking();
   for (size_t i = 0; i < n; ++i) {

@@ -71,7 +71,8 @@ int pmi_is_fenced(const pm_pool *pool) {
 }
 
 int pmi_fenced_error(const pm_pool *pool) {
-  return pmi_error(ESTALE, "lease: node %u was taken for dead, others own what it held; close the pool and open it again",
+  return pmi_error(ESTALE,
+                   "lease: node %u was taken for dead, others own what it held; close the pool and open it again",
                    pool->node);
 }
 

@@ -92,8 +92,8 @@ static int wait_for_grant(pm_pool *pool, uint32_t lock, const pmi_grant *grant) 
     if (rc < 0) return rc;
     if (out_of_patience(pool, &p)) {
       withdraw(pool, lock);
-      return pmi_error(ETIMEDOUT, "lock: %u: no lock manager for %u leases of %llu ns; run pm_manager_run on a node", lock,
-                       PMI_LEASE_PATIENCE, (unsigned long long)pool->params.lease_ns);
+      return pmi_error(ETIMEDOUT, "lock: %u: no lock manager for %u leases of %llu ns; run pm_manager_run on a node",
+                       lock, PMI_LEASE_PATIENCE, (unsigned long long)pool->params.lease_ns);
     }
     pm_relax();
   }

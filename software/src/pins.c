@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "repair.h"
+
 #define TABLE_SIZE_FIRST 256u
 #define PINS_MASK UINT32_C(0xffff) /* of a cell; the rest counts uses */
 #define ONE_USE UINT32_C(0x10000)
@@ -142,7 +144,8 @@ static int drop_one(pm_pool *pool, uint64_t request, uint64_t slot) {
 
 int pmi_pins_take(pm_pool *pool, uint64_t request, const pm_ref *refs, size_t n) {
   size_t done = 0;
-  int rc = 0;
+  int rc = pmi_fence(pool);
+  if (rc < 0) return rc;
   pthread_mutex_lock(&pool->pins->mutex);
   while (done < n && rc == 0) {
     rc = take_one(pool, request, refs[done].slot);

@@ -43,8 +43,9 @@ static int wait_for(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict w
     if (which == DEAD && pulse_of(pool, node) != pulse)
       return pmi_error(EBUSY, "node: %u is alive, its doorbell rang just now", node);
     if (pmi_now_ns() - start > PMI_LEASE_PATIENCE * pool->params.lease_ns)
-      return pmi_error(ETIMEDOUT, "node: %u: no lock manager gave a verdict for %u leases; run pm_manager_run on a node",
-                       node, PMI_LEASE_PATIENCE);
+      return pmi_error(ETIMEDOUT,
+                       "node: %u: no lock manager gave a verdict for %u leases; run pm_manager_run on a node", node,
+                       PMI_LEASE_PATIENCE);
     pm_relax();
   }
   return 0;

@@ -79,7 +79,8 @@ static int file_size(const char *path, int fd, uint64_t wanted, int create, uint
 int pmi_region_map(const char *path, uint64_t wanted, enum pmi_map how, unsigned char **base, uint64_t *bytes) {
   if (path == NULL) return pmi_error(EINVAL, "path: is NULL");
   const int dax = is_dax(path), create = how == PMI_MAP_CREATE;
-  const int fd = open(path, (how == PMI_MAP_READ ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create && !dax ? O_CREAT : 0), 0660);
+  const int fd =
+      open(path, (how == PMI_MAP_READ ? O_RDONLY : O_RDWR) | O_CLOEXEC | (create && !dax ? O_CREAT : 0), 0660);
   if (fd < 0) return pmi_error(errno, "%s: %s", path, strerror(errno));
   int rc = dax ? dax_size(path, wanted, bytes) : file_size(path, fd, wanted, create, bytes);
   if (rc == 0) {

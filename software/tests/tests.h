@@ -8,6 +8,7 @@
 
 extern const pm_test pm_test_publish_consume, pm_test_store_line, pm_test_dma_flag;
 extern const pm_test pm_test_lock_counter, pm_test_lock_manager_fair, pm_test_lock_errors;
+extern const pm_test pm_test_lease_zombie, pm_test_lease_takeover;
 extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs, pm_test_alloc_migrate;
 extern const pm_test pm_test_object_store;
 extern const pm_test pm_test_index_share, pm_test_index_handoff, pm_test_index_insert_race, pm_test_index_evict_race;

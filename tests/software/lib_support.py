@@ -46,6 +46,14 @@ def mutants() -> list[Mutant]:
     return [Mutant(name, description, flag == "1") for name, description, flag in found]
 
 
+def mutants_of_death() -> list[str]:
+    """Names of the faults that show only when a node dies."""
+    text = Path(SOFTWARE / "src" / "mutants.def").read_text(encoding="utf-8")
+    found = re.findall(r'^PM_MUTANT\((\w+), ".*", 2\)$', text, re.MULTILINE)
+    assert len(found) >= 4
+    return found
+
+
 def names_in_source() -> list[str]:
     """Test names, read from the sources so that collecting tests needs no build."""
     listed = re.findall(r"&pm_test_(\w+)", (SOFTWARE / "tests" / "tests.c").read_text(encoding="utf-8"))

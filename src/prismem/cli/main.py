@@ -243,6 +243,20 @@ def inspect(pool: Path, as_json: bool) -> None:
     click.echo(show(pool, as_json=as_json))
 
 
+@cli.command(name="fsck")
+@click.argument("pool", type=click.Path(path_type=Path))
+@click.option("--repair", is_flag=True, help="Mend what is found; nobody may use the pool.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def fsck_command(pool: Path, repair: bool, as_json: bool) -> None:
+    """Check POOL, a pool that nobody uses: exit code 0 clean, 1 findings, 2 no pool or in use."""
+    from prismem.cli.fsck import check
+
+    text, clean = check(pool, repair=repair, as_json=as_json)
+    click.echo(text)
+    if not clean:
+        sys.exit(1)
+
+
 @cli.command()
 def plan() -> None:
     """The test plan as a table."""

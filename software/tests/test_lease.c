@@ -1,0 +1,135 @@
+/*
+ * Leases: who sleeps through its own loses its lock and is kept from writing; lock management goes from node to node.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests.h"
+
+#ifdef PRISMEM_HOOKED
+#define LEASE_NS 100000u /* simulated */
+#else
+#define LEASE_NS 200000000u
+#endif
+#define SLEEP_LEASES 4u
+#define REOPEN_ROUNDS 100u
+#define LOCK 5u
+
+static void sleep_leases(uint32_t quarters) {
+  const uint64_t ns = (uint64_t)LEASE_NS / 4 * quarters;
+  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+  nanosleep(&time, NULL);
+}
+
+/* Node 0, whose manager leads: the lock comes with the news of the death, and the id is free afterwards. */
+static int inherit(pm_test_ctx *ctx) {
+  pm_signal signal;
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 1, 0, &signal));
+  const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
+  PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire: %d %s", rc, pm_error_text());
+  PM_EXPECT(ctx, pm_lock_dead(ctx->pool, LOCK) == 2u, "dead: 0x%llx",
+            (unsigned long long)pm_lock_dead(ctx->pool, LOCK));
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  const int again = pm_lock_acquire(ctx->pool, LOCK, NULL);
+  PM_EXPECT(ctx, again == PM_LOCK_OWNER_DIED, "nobody has repaired anything, but acquire says %d", again);
+  PM_EXPECT_OK(ctx, pm_lock_consistent(ctx->pool, LOCK));
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  const int quiet = pm_lock_acquire(ctx->pool, LOCK, NULL);
+  PM_EXPECT(ctx, quiet == 0, "all is repaired, but acquire says %d", quiet);
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  PM_EXPECT(ctx, pm_node_state(ctx->pool, 1) == PM_NODE_DEAD, "node 1 is in state %d", pm_node_state(ctx->pool, 1));
+  PM_EXPECT_OK(ctx, pm_recover(ctx->pool, 1));
+  return 0;
+}
+
+static int sleeper(pm_test_ctx *ctx) {
+  const pm_signal asleep = {.tag = 1};
+  const pm_open_options options = {.node = ctx->node};
+  uint64_t offset;
+  PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  PM_EXPECT_OK(ctx, pm_send(ctx->pool, 0, 0, &asleep));
+  sleep_leases(4 * SLEEP_LEASES);
+  const int released = pm_lock_release(ctx->pool, LOCK);
+  PM_EXPECT(ctx, released == -ESTALE, "release after the lease: %d", released);
+  const int allocated = pm_alloc(ctx->pool, 64, &offset);
+  PM_EXPECT(ctx, allocated == -ESTALE, "alloc after the lease: %d", allocated);
+  PM_EXPECT(ctx, strstr(pm_error_text(), "taken for dead") != NULL, "'%s'", pm_error_text());
+  pm_pool *again = NULL;
+  int rc = -EBUSY;
+  for (uint32_t i = 0; i < REOPEN_ROUNDS && rc == -EBUSY; ++i) {
+    sleep_leases(1);
+    rc = pm_open(ctx->path, &options, &again);
+  }
+  PM_EXPECT(ctx, rc == 0, "the id cannot be claimed again: %d %s", rc, pm_error_text());
+  PM_EXPECT_OK(ctx, pm_lock_acquire(again, LOCK, NULL));
+  PM_EXPECT_OK(ctx, pm_lock_release(again, LOCK));
+  PM_EXPECT_OK(ctx, pm_close(again));
+  return 0; /* the harness closes the handle that is fenced off */
+}
+
+static int zombie_worker(pm_test_ctx *ctx) {
+  if (ctx->nodes < 2 || ctx->node > 1) return 0;
+  return ctx->node == 0 ? inherit(ctx) : sleeper(ctx);
+}
+
+const pm_test pm_test_lease_zombie = {.name = "lease_zombie",
+                                      .about = "who sleeps through its lease loses the lock and cannot write",
+                                      .format = {.lease_ns = LEASE_NS},
+                                      .nodes_max = 2,
+                                      .worker = zombie_worker};
+
+#define STEPS 6u
+
+typedef struct counter {
+  uint64_t count, spare[7];
+} counter;
+
+static pm_test_manager first_manager;
+
+static int takeover_setup(pm_test_ctx *ctx) {
+  pm_test_manager_start(&first_manager, ctx->pool);
+  return pm_test_region_make(ctx, "counter", sizeof(counter));
+}
+
+static int add(pm_test_ctx *ctx, counter *c, uint32_t steps) {
+  for (uint32_t i = 0; i < steps; ++i) {
+    int fresh = 0;
+    PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, &fresh));
+    if (fresh) pm_acquire(c, sizeof *c);
+    c->count += 1;
+    pm_publish(c, sizeof *c);
+    PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  }
+  return 0;
+}
+
+/* Node 0 leads and stops in the middle; each of the others stops when it is done, so the lead goes round. */
+static int takeover_worker(pm_test_ctx *ctx) {
+  pm_test_manager own;
+  pm_test_manager *manager = ctx->node == 0 ? &first_manager : &own;
+  if (ctx->node != 0) pm_test_manager_start(manager, ctx->pool);
+  counter *c = pm_test_region(ctx, "counter", sizeof *c);
+  if (c == NULL || add(ctx, c, STEPS) != 0) return 1;
+  pm_test_manager_stop(manager);
+  return 0;
+}
+
+static int takeover_check(pm_test_ctx *ctx) {
+  pm_test_manager_start(&first_manager, ctx->pool);
+  const counter *c = pm_test_region(ctx, "counter", sizeof *c);
+  if (c == NULL) return 1;
+  PM_EXPECT(ctx, c->count == (uint64_t)STEPS * ctx->nodes, "count: %llu", (unsigned long long)c->count);
+  pm_test_manager_stop(&first_manager);
+  return 0;
+}
+
+const pm_test pm_test_lease_takeover = {.name = "lease_takeover",
+                                        .about = "every node manages locks; the lead goes round as they stop",
+                                        .format = {.lease_ns = LEASE_NS},
+                                        .no_manager = 1,
+                                        .setup = takeover_setup,
+                                        .worker = takeover_worker,
+                                        .check = takeover_check};
