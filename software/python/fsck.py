@@ -13,11 +13,11 @@ class _Options(c.Structure):
     _fields_ = [("repair", c.c_int), ("finding", c.c_void_p), ("context", c.c_void_p)]
 
 
+_COUNTS = ("errors", "leaks", "repaired", "chunks_used", "blocks_live", "resident", "objects")
+
+
 class _Report(c.Structure):
-    _fields_ = [
-        (name, c.c_uint64)
-        for name in ("errors", "leaks", "repaired", "chunks_used", "blocks_live", "resident", "objects")
-    ]
+    _fields_ = [(name, c.c_uint64) for name in _COUNTS]
 
 
 _FINDING = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
@@ -68,5 +68,5 @@ def fsck(path: Path, *, repair: bool = False) -> FsckResult:
     code = library.pm_fsck(bytes(path), c.byref(options), c.byref(report))
     if code < 0:
         raise PoolError("pm_fsck", -code, library.pm_error_text().decode())
-    counts = {name: int(getattr(report, name)) for name, _ in _Report._fields_}
+    counts = {name: int(getattr(report, name)) for name in _COUNTS}
     return FsckResult(findings=findings, **counts)
