@@ -28,7 +28,7 @@ from prismem.errors import MisuseError, PrismemError
 from prismem.lib.emu import Machine, MachineConfig, Policy, Port, State
 from prismem.models.profile import Profile
 
-PortName = Literal["functional", "rtl"]
+PortName = Literal["functional", "rtl", "timed"]
 PolicyName = Literal["seeded", "random", "lazy", "eager", "warm"]
 
 SEEDED_POLICIES = (Policy.LAZY, Policy.RANDOM, Policy.EAGER, Policy.WARM)
@@ -99,7 +99,7 @@ class Request:
         fields: dict[str, Any] = {
             "hosts": self.hosts,
             "seed": self.seed,
-            "port": Port.RTL if self.port == "rtl" else Port.FUNCTIONAL,
+            "port": Port.FUNCTIONAL if self.port == "functional" else Port.RTL,
             "policy": self.machine_policy,
             "coherent": self.coherent,
             "hpa_base": self.profile.hdm.base.canonical,
@@ -121,7 +121,7 @@ class Job:
 
     name: ClassVar[str]
     description: ClassVar[str]
-    ports: ClassVar[tuple[PortName, ...]] = ("rtl", "functional")  # the first is the default
+    ports: ClassVar[tuple[PortName, ...]] = ("rtl", "functional", "timed")  # the first is the default
     hosts: ClassVar[int] = 2
     modules: ClassVar[int] = 2
     profile: ClassVar[str] = "pfma"

@@ -1,7 +1,7 @@
 """What the process of a run does, on either port: job and machine from the run's spec, and the outcome into a file.
 
-The functional port runs `main` of this module in a child process, so that a crash of C code becomes a failed result;
-the RTL port goes through prismem.tb.runner.bench inside the simulator.
+The functional and the timed port run `main` of this module in a child process, so that a crash of C code becomes a
+failed result; the RTL port goes through prismem.tb.runner.bench inside the simulator.
 """
 
 import os
@@ -15,8 +15,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from prismem.errors import MisuseError, PrismemError
+from prismem.lib import timed as timed_port
 from prismem.lib.emu import Machine
 from prismem.tb.job import CheckFailed, Context, Failure, Request
+from prismem.tb.runner import timed
 from prismem.tb.runner.files import write_atomic
 from prismem.tb.runner.processes import die_with_parent
 from prismem.tb.runner.spec import RunSpec
@@ -73,7 +75,7 @@ class Session:
             run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
         self.job.check_state(self.ctx, self.ctx.machine.state())
         metrics: dict[str, Any] = {"run": run}
-        if cycles is not None:
+        if self.request.port != "functional":
             metrics["counters"] = report["counters"]
             if self.job.probes:
                 metrics["latency"] = _latency_that_adds_up(self.ctx.machine)
@@ -124,12 +126,15 @@ def _latency_that_adds_up(machine: Machine) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Functional port: the whole run. The exit code is 0 unless this process itself broke."""
+    """Functional and timed port: the whole run. The exit code is 0 unless this process itself broke."""
     die_with_parent()
     session = Session(Path(os.environ[RUN_DIR_VARIABLE]))
     try:
         session.prepare()
-        session.ctx.machine.run()
+        if session.request.port == "timed":
+            timed_port.run(session.ctx.machine, timed.load(session.request))
+        else:
+            session.ctx.machine.run()
         outcome = session.attempt(None, session.finish())
     except Exception as error:  # whatever it was, it is the outcome of the run
         session.say(error)

@@ -15,6 +15,7 @@ from prismem.models import profile as profiles
 from prismem.models.profile import Profile
 from prismem.paths import BUILD_RUN, SOFTWARE, found, kept
 from prismem.tb.job import Job, PolicyName, PortName, Request, file_options, find, parse_options
+from prismem.tb.runner import timed
 
 SEED_MAX = (1 << 63) - 1
 
@@ -89,8 +90,10 @@ class RunSpec(BaseModel):
             options=parse_options(job, self.options),
         )
         job.check(request)
+        if self.port == "timed":
+            timed.check(request)
         pool, room = job.machine_config(request).pool_bytes, profile.hdm_bytes(self.modules)
-        if self.port == "rtl" and pool > room:
+        if self.port != "functional" and pool > room:
             raise MisuseError(
                 f"MODULES: the run needs a pool of {pool >> 20} MiB, and {self.modules} modules of profile "
                 f"'{profile.name}' map {room >> 20} MiB; use more modules or a larger hdm.window"

@@ -47,7 +47,7 @@ class IdleLatency(Job):
 
     name = "idle_latency"
     description = "single reads and writes of host 0, all else idle, by stage, against the formula of the profile"
-    ports = ("rtl",)
+    ports = ("rtl", "timed")
     hosts = 1
     modules = 1
     Options = IdleOptions

@@ -53,8 +53,8 @@ class KvOptions(JobOptions):
 GENERATED_REQUESTS = 24
 # A run that needs more hooked accesses and polls than this is stuck: good runs need 250 to 700 a block, and one poll in
 # about 100 ns while a block is computed. On the RTL each poll is a round trip, so the allowance is smaller there.
-STEPS_START = {"functional": 2_000_000, "rtl": 200_000}
-STEPS_PER_BLOCK = {"functional": 10_000, "rtl": 3_000}
+STEPS_START = {"functional": 2_000_000, "rtl": 200_000, "timed": 200_000}
+STEPS_PER_BLOCK = {"functional": 10_000, "rtl": 3_000, "timed": 3_000}
 POLL_NS = 100
 
 
@@ -189,7 +189,7 @@ class KvShare(Job):
                 "step_ns": {step: spread(self._job.requests["step_ns"][:, i]) for i, step in enumerate(STEPS)},
             }
         }
-        if ctx.port == "rtl":
+        if ctx.port != "functional":
             ports = ctx.machine.latency_report()["ports"]
             metrics["ports"] = bandwidth_by_port(ports, ctx.machine.report()["now_ns"])
         return metrics

@@ -37,7 +37,7 @@ class TrafficJob(Job):
 
     name = "traffic"
     description = "request generators on every host: bandwidth by path, data checked"
-    ports = ("rtl",)
+    ports = ("rtl", "timed")
     Options = TrafficOptions
 
     def machine_config(self, request: Request) -> MachineConfig:

@@ -250,6 +250,11 @@ uint64_t RtlPort::next_wake(uint64_t now) const {
   return next_due_ == kNever ? kNever : std::max(next_due_, now + 1);
 }
 
+uint64_t RtlPort::own_wake(uint64_t now) const {
+  if (!done_.empty()) return now + 1;
+  return next_due_ == kNever ? kNever : std::max(next_due_, now + 1);
+}
+
 uint64_t RtlPort::line_at(int module, uint64_t dpa, const Request *request) {
   const uint64_t place = place_key(module, dpa);
   const auto known = line_of_place_.find(place);

@@ -28,6 +28,10 @@ class RtlPort final : public MemoryPort {
   void store_read(int module, uint64_t dpa, int host, int ntag, uint32_t *data);
   void store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t *data, const uint32_t *be);
   void probe(uint64_t now, int stage, int host, int tag, int aux);
+  /** The request in flight under this tag of a host; nullptr without one. */
+  Request *by_tag(int host, int tag) const;
+  /** Next time at which hosts act by themselves or on a completion, whatever waits for a tag; kNever when none. */
+  uint64_t own_wake(uint64_t now) const;
 
   Latency latency;
   Traffic traffic;
@@ -47,7 +51,6 @@ class RtlPort final : public MemoryPort {
     std::array<uint8_t, kLineBytes> data;
   };
 
-  Request *by_tag(int host, int tag) const;
   Request *by_nic_tag(int host, int tag) const;
   void deliver(uint64_t now);
   void finish(const Done &done);

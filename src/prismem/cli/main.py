@@ -28,7 +28,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("test", required=False)
 @click.option("--list", "list_tests", is_flag=True, help="List the tests and their options.")
-@click.option("--port", help="rtl or functional.")
+@click.option("--port", help="rtl, functional or timed.")
 @click.option("--hosts", type=int, help="Number of hosts.")
 @click.option("--modules", type=int, help="Number of memory modules.")
 @click.option("--profile", help="Name of a profile, or the path of a TOML file.")
@@ -290,6 +290,7 @@ def _finish(result: Any, as_json: bool) -> None:
 
 cli.add_command(reports.report)
 cli.add_command(reports.compare)
+cli.add_command(reports.calibrate)
 
 
 def main() -> None:

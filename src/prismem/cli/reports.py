@@ -33,3 +33,13 @@ def compare(before: Path, after: Path, tolerance: float) -> None:
     from prismem.cli.compare import run
 
     sys.exit(0 if run(Console(), before, after, tolerance_percent=tolerance) else 1)
+
+
+@click.command()
+@click.option("--profile", default="pfma", show_default=True, help="Name of a profile, or the path of a TOML file.")
+@click.option("--validate", is_flag=True, help="Then compare with the RTL on other traffic -> timed_validation.json.")
+def calibrate(profile: str, validate: bool) -> None:
+    """Measure on the RTL what the timed port needs; leaves a file in build/calibration."""
+    from prismem.cli.calibrate import run
+
+    sys.exit(0 if run(Console(), profile, validate=validate) else 1)

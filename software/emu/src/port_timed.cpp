@@ -1,0 +1,273 @@
+/**
+ * @file port_timed.cpp
+ * Drives a machine of the RTL port in the place of the bench: fetches requests, walks them through the stations of the
+ * model, and completes them. Stations are visited in order of time, so that a request never waits for one that comes
+ * later; a read takes its data when its access starts, a write is visible at the end of its.
+ */
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include "port_rtl.hpp"
+#include "prismem_emu_dpi.h"
+#include "prismem_emu_timed.h"
+#include "timed_media.hpp"
+
+namespace prismem {
+
+namespace {
+
+constexpr uint64_t kPsPerNs = 1000;
+constexpr uint64_t kRingNs = 1u << 13;  ///< events further ahead wait in a map
+
+/** A link: one line after the other, each for what it occupies. */
+struct Link {
+  uint64_t free_ps = 0;
+  /** Time at which a line that arrives at `at_ns` starts. */
+  uint64_t take(uint64_t at_ns, uint64_t occupied_ps) {
+    const uint64_t start_ps = std::max(free_ps, at_ns * kPsPerNs);
+    free_ps = start_ps + occupied_ps;
+    return (start_ps + kPsPerNs - 1) / kPsPerNs;
+  }
+};
+
+enum class Step : uint8_t { kMedia, kServed, kBack, kHost };
+
+struct Event {
+  Request *request;
+  Step step;
+};
+
+/** Events by time: a ring with a bit for each nanosecond that has some, and a map beyond. */
+class Calendar {
+ public:
+  Calendar() : ring_(kRingNs) {}
+
+  void add(uint64_t at_ns, Event event) {
+    if (at_ns >= now_ns_ + kRingNs) {
+      far_[at_ns].push_back(event);
+      return;
+    }
+    ring_[at_ns % kRingNs].push_back(event);
+    bits_[at_ns % kRingNs / 64] |= 1ull << (at_ns % 64);
+  }
+
+  /** Time of the first event at or after now; kNever without one. */
+  uint64_t next() const {
+    const uint64_t far_ns = far_.empty() ? kNever : far_.begin()->first;
+    for (uint64_t i = 0; i <= bits_.size(); ++i) {
+      const uint64_t word = (now_ns_ / 64 + i) % bits_.size();
+      uint64_t bits = bits_[word];
+      if (i == 0) bits &= ~0ull << (now_ns_ % 64);
+      if (i == bits_.size()) bits &= ~(~0ull << (now_ns_ % 64));
+      if (bits == 0) continue;
+      const uint64_t at_ns = (now_ns_ / 64 + i) * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+      return std::min(at_ns, far_ns);
+    }
+    return far_ns;
+  }
+
+  /** Events of `at_ns`, which is now from here on. */
+  void take(uint64_t at_ns, std::vector<Event> *into) {
+    now_ns_ = at_ns;
+    into->clear();
+    into->swap(ring_[at_ns % kRingNs]);
+    bits_[at_ns % kRingNs / 64] &= ~(1ull << (at_ns % 64));
+    const auto far = far_.find(at_ns);
+    if (far == far_.end()) return;
+    into->insert(into->end(), far->second.begin(), far->second.end());
+    far_.erase(far);
+  }
+
+ private:
+  uint64_t now_ns_ = 0;
+  std::vector<std::vector<Event>> ring_;
+  std::array<uint64_t, kRingNs / 64> bits_{};
+  std::map<uint64_t, std::vector<Event>> far_;
+};
+
+struct Module {
+  explicit Module(const emu_timed &model) : tags(model), hbm(model.hbm), ddr(model.ddr) {}
+  TimedTags tags;
+  TimedDram hbm, ddr;
+};
+
+class TimedRack {
+ public:
+  TimedRack(RtlPort *port, const emu_timed &model) : port_(*port), model_(model) {
+    const size_t hosts = g_machine->hosts.size(), paths = hosts * model.modules;
+    cxl_out_.resize(hosts);
+    cxl_back_.resize(hosts);
+    path_out_.resize(paths);
+    path_back_.resize(paths);
+    moved_.assign(hosts * 2, 0);
+    for (uint64_t i = 0; i < model.modules; ++i) modules_.emplace_back(model);
+  }
+
+  int run() {
+    uint64_t now = 0;
+    std::vector<Event> events;
+    for (;;) {
+      const int state = port_.tick(now);
+      if (state != EMU_RUNNING) break;
+      fetch(now);
+      calendar_.take(now, &events);
+      for (const Event &event : events) visit(event, now);
+      const uint64_t next = std::min(std::max(calendar_.next(), now), port_.own_wake(now));
+      if (next == kNever) continue;  // the next tick finds that nobody can act
+      now = std::max(next, now + 1);
+    }
+    emu_counters_begin();
+    for (size_t i = 0; i < moved_.size(); ++i) {
+      emu_counter("port_lines", static_cast<int>(i / 2), static_cast<int>(i % 2), moved_[i]);
+    }
+    return g_machine->state;
+  }
+
+ private:
+  void fetch(uint64_t now) {
+    uint32_t tag, data[16], be[2];
+    uint64_t hpa;
+    for (size_t host = 0; host < cxl_out_.size(); ++host) {
+      for (const int channel : {0, 1}) {
+        const auto id = static_cast<int>(host);
+        while (port_.pop(id, channel, &tag, &hpa, data, be) != EMU_DPI_NONE)
+          send(port_.by_tag(id, static_cast<int>(tag)), now);
+      }
+    }
+  }
+
+  Link &path(std::vector<Link> &links, const Request &request, bool back) {
+    if (model_.shared_path != 0) return links[back ? request.host : request.module];
+    return links[request.host * model_.modules + request.module];
+  }
+
+  /** From the host port to the media of its module. */
+  void send(Request *request, uint64_t now) {
+    const size_t kind = is_read(request->kind) ? 0 : 1;
+    const uint64_t byte = request->line << kLineShift;
+    const uint64_t within = byte % model_.decoder_bytes, granule = within / model_.granularity_b;
+    request->module = static_cast<uint32_t>(byte / model_.decoder_bytes * model_.ways + granule % model_.ways);
+    auto &at = request->stamp;
+    at[EMU_STAGE_ISSUE] = now + 1;
+    const uint64_t sent = cxl_out_[request->host].take(now + 1, model_.cxl_out_ps[kind]);
+    at[EMU_STAGE_NIC_RX] = sent + model_.cxl_request_ns[kind];
+    at[EMU_STAGE_NIC_TAG] = at[EMU_STAGE_NIC_RX] + model_.decode_ns[kind];
+    at[EMU_STAGE_PATH_TX] = path(path_out_, *request, false).take(at[EMU_STAGE_NIC_TAG], model_.path_out_ps[kind]);
+    at[EMU_STAGE_FLIGHT] = at[EMU_STAGE_PATH_TX] + model_.serialize_ns[kind];
+    at[EMU_STAGE_MOD_RX] = at[EMU_STAGE_FLIGHT] + model_.flight_ns[kind];
+    at[EMU_STAGE_MEDIA] = at[EMU_STAGE_MOD_RX] + model_.port_ns[kind];
+    calendar_.add(at[EMU_STAGE_MEDIA], {request, Step::kMedia});
+  }
+
+  uint64_t media_line(const Request &request) const {
+    const uint64_t within = (request.line << kLineShift) % model_.decoder_bytes,
+                   granule = within / model_.granularity_b;
+    return (granule / model_.ways * model_.granularity_b + within % model_.granularity_b) >> kLineShift;
+  }
+
+  /** HBM on a hit; DDR5, and the fill of HBM, on a miss; both for a write, which is visible before either has it. */
+  uint64_t access(const Request &request, uint64_t now) {
+    Module &module = modules_[request.module];
+    const uint64_t line = media_line(request);
+    const bool write = !is_read(request.kind);
+    if (model_.hbm_on == 0) {
+      const uint64_t moved = module.ddr.access(line, write, now);
+      return write ? now + model_.commit_ns : moved;
+    }
+    const bool hit = module.tags.touch(line);
+    const uint64_t from_hbm = module.hbm.access(line, write || !hit, now);
+    if (hit && !write) return from_hbm;
+    const uint64_t from_ddr = module.ddr.access(line, write, now);
+    return write ? now + model_.commit_ns : from_ddr;
+  }
+
+  void visit(const Event &event, uint64_t now) {
+    Request *request = event.request;
+    const size_t kind = is_read(request->kind) ? 0 : 1;
+    auto &at = request->stamp;
+    switch (event.step) {
+      case Step::kMedia:
+        if (kind == 0) {
+          device_read(request);
+          request->bound = true;
+        }
+        at[EMU_STAGE_MEDIA_DONE] = access(*request, now);
+        calendar_.add(at[EMU_STAGE_MEDIA_DONE], {request, Step::kServed});
+        break;
+      case Step::kServed:
+        if (kind == 1) {
+          device_write(request, request->data.data(), request->mask);
+          request->bound = true;
+        }
+        calendar_.add(now + model_.return_ns[kind], {request, Step::kBack});
+        break;
+      case Step::kBack:
+        at[EMU_STAGE_RSP_TX] = path(path_back_, *request, true).take(now, model_.path_back_ps[kind]);
+        at[EMU_STAGE_RSP_FLIGHT] = at[EMU_STAGE_RSP_TX] + model_.serialize_back_ns[kind];
+        at[EMU_STAGE_NIC_RSP] = at[EMU_STAGE_RSP_FLIGHT] + model_.flight_back_ns[kind];
+        at[EMU_STAGE_HOST] = cxl_back_[request->host].take(at[EMU_STAGE_NIC_RSP], model_.cxl_back_ps[kind]) +
+                             model_.cxl_response_ns[kind];
+        calendar_.add(at[EMU_STAGE_HOST], {request, Step::kHost});
+        break;
+      case Step::kHost:
+        ++moved_[request->host * 2 + kind];
+        port_.done(now, static_cast<int>(request->host), static_cast<int>(request->tag), EMU_DPI_OK,
+                   reinterpret_cast<const uint32_t *>(request->data.data()));
+        break;
+    }
+  }
+
+  RtlPort &port_;
+  const emu_timed model_;
+  Calendar calendar_;
+  std::vector<Link> cxl_out_, cxl_back_, path_out_, path_back_;
+  std::vector<Module> modules_;
+  std::vector<int64_t> moved_;
+};
+
+bool power_of_2(uint64_t value) {
+  return value != 0 && (value & (value - 1)) == 0;
+}
+
+/** What a structure would need that is wrong, or nullptr. */
+const char *problem_of(const emu_timed &model) {
+  if (model.modules == 0 || model.modules > EMU_TIMED_MODULES_MAX) return "modules: not 1..16";
+  if (model.ways == 0 || model.modules % model.ways != 0) return "ways: does not divide modules";
+  if (model.granularity_b < kLineBytes || model.decoder_bytes == 0) return "granularity_b or decoder_bytes: too small";
+  for (const emu_timed_dram *dram : {&model.hbm, &model.ddr}) {
+    if (!power_of_2(dram->channels) || !power_of_2(dram->banks) || !power_of_2(dram->row_lines) ||
+        !power_of_2(dram->refresh_groups))
+      return "channels, banks, row_lines or refresh_groups: no power of two";
+  }
+  for (const size_t kind : {0, 1}) {
+    if (model.return_ns[kind] == 0 || model.cxl_response_ns[kind] == 0 || model.commit_ns == 0)
+      return "return_ns, cxl_response_ns or commit_ns: 0";
+  }
+  if (model.hbm_sets == 0 || model.hbm_ways == 0 || model.hbm_sector_lines == 0) return "hbm_sets, ways or lines: 0";
+  return nullptr;
+}
+
+}  // namespace
+
+}  // namespace prismem
+
+using namespace prismem;
+
+PRISMEM_EXPORT int emu_run_timed(const emu_timed *model) {
+  if (g_machine == nullptr || g_machine->rtl_port == nullptr || g_machine->started) {
+    set_error("emu_run_timed: needs a machine on the RTL port that has not run");
+    return -EINVAL;
+  }
+  if (model == nullptr || model->struct_bytes != sizeof(emu_timed)) {
+    set_error("struct_bytes: not %zu", sizeof(emu_timed));
+    return -EINVAL;
+  }
+  if (const char *problem = problem_of(*model)) {
+    set_error("emu_run_timed: %s", problem);
+    return -EINVAL;
+  }
+  return TimedRack(g_machine->rtl_port, *model).run();
+}

@@ -1,0 +1,51 @@
+/**
+ * @file timed_media.hpp
+ * Media of a module for the timed port: DRAM banks in first order, and the tags of the HBM cache.
+ */
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "prismem_emu_timed.h"
+
+namespace prismem {
+
+/** Banks and buses of a group of channels; the rules are those of rtl/pf_mem/mem_dram_pkg.sv. */
+class TimedDram {
+ public:
+  explicit TimedDram(const emu_timed_dram &config);
+  /** Book the access of `line` at `now_ns`; returns the time at which the line has been moved. */
+  uint64_t access(uint64_t line, bool write, uint64_t now_ns);
+
+ private:
+  struct Bank {
+    uint64_t row = 0, column_ns = 0, precharge_ns = 0, refresh_ns = 0;  ///< column 0: never used
+  };
+  uint64_t phase_ns(uint64_t bank) const;
+  uint64_t refresh_before(uint64_t at_ns, uint64_t phase) const;
+
+  emu_timed_dram config_;
+  uint32_t channel_bits_, bank_bits_, row_shift_, group_bits_;
+  std::vector<Bank> banks_;
+  std::vector<uint64_t> bus_free_ps_;
+};
+
+/** Set-associative tags of sectors with a bit a line; the victim pointer of a set goes round. */
+class TimedTags {
+ public:
+  explicit TimedTags(const emu_timed &config);
+  /** Whether the line is there; it is from now on. */
+  bool touch(uint64_t line);
+
+ private:
+  struct Sector {
+    uint64_t tag = UINT64_MAX;
+    std::vector<bool> valid;
+  };
+  uint64_t sets_, ways_, sector_lines_;
+  std::vector<Sector> sectors_;
+  std::vector<uint32_t> victim_;
+};
+
+}  // namespace prismem

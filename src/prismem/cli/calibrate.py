@@ -1,0 +1,33 @@
+"""`prismem calibrate`: numbers of the timed port from runs of the RTL, and how well it does on other traffic."""
+
+from rich.console import Console
+from rich.table import Table
+
+from prismem.paths import kept, relative
+from prismem.tb.report.calibrate import calibrate
+from prismem.tb.report.validate import RESULT, validate
+
+
+def run(console: Console, profile: str, *, validate: bool) -> bool:
+    """Calibrate; with `validate` False when the timed port is further from the RTL than it may be."""
+    name = kept(profile) if profile.endswith(".toml") else profile
+    console.print(relative(calibrate(name)), highlight=False)
+    return not validate or show(console, name)
+
+
+def show(console: Console, name: str) -> bool:
+    """Validate and print a row for each workload."""
+    found = validate(name)
+    table = Table("workload", "RTL mean ns", "timed", "error %", "RTL GB/s", "timed", "error %", "speedup")
+    for row in found.rows:
+        latency, rate = row.latency_ns, row.gb_s
+        table.add_row(
+            row.name,
+            *(f"{value:.2f}" for value in (*latency, row.latency_error_percent, *rate, row.bandwidth_error_percent)),
+            f"{row.speedup:,.0f}",
+        )
+    console.print(table, highlight=False)
+    for problem in found.problems:
+        console.print(problem, highlight=False, markup=False)
+    console.print(relative(RESULT), highlight=False)
+    return not found.problems

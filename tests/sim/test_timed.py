@@ -1,0 +1,85 @@
+"""The timed port against the RTL that it was calibrated on: latency, rate, misuse; and a wrong calibration is found."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prismem.errors import MisuseError
+from prismem.models import profile
+from prismem.paths import MOONCAKE_SOURCE, MOONCAKE_TRACE
+from prismem.tb.report import validate
+from prismem.tb.report.calibrate import calibrate
+from prismem.tb.runner import timed
+from prismem.tb.runner.execute import execute
+from prismem.tb.runner.spec import make_spec
+
+BRIEF = [w for w in validate.WORKLOADS if w.name in ("2 reads a write, 64 in flight", "kv_share")]
+
+
+@pytest.fixture(scope="module")
+def calibrated() -> Path:
+    """Calibration of pfma, measured here unless it is there."""
+    path = timed.calibration_file(profile.load("pfma"))
+    return path if path.exists() else calibrate("pfma")
+
+
+def metrics(port: str, test: str, sets: tuple[str, ...] = (), **options: str) -> dict[str, Any]:
+    result = execute(make_spec(test, port=port, sets=sets, options=options))
+    assert result.passed, result.text()
+    return result.metrics
+
+
+def test_traffic_that_it_was_not_calibrated_on(calibrated: Path) -> None:
+    """Mean latency within 5 %, rate within 3 %; every byte checked by the jobs themselves."""
+    found = validate.validate("pfma", BRIEF)
+    assert not found.problems
+    assert all(row.speedup > 2 for row in found.rows)
+
+
+def test_one_seed_gives_one_run(calibrated: Path) -> None:
+    first, second = (metrics("timed", "kv_share", requests="12") for _ in range(2))
+    assert first["run"]["digest"] == second["run"]["digest"]
+    assert first["latency"] == second["latency"]
+
+
+def test_idle_latency_is_that_of_the_rtl(calibrated: Path) -> None:
+    """283 and 224 ns, and each part; the job compares them with the formula of the profile."""
+    idle = metrics("timed", "idle_latency")["idle"]
+    assert (idle["read_ns"], idle["write_ns"]) == (283, 224)
+
+
+def test_other_numbers_need_another_calibration() -> None:
+    """A calibration belongs to one set of numbers: none is taken for a longer fibre."""
+    with pytest.raises(MisuseError, match="'timed' has no calibration for profile 'pfma' .*'prismem calibrate"):
+        make_spec("kv_share", port="timed", sets=("path.fibre_length=77 m",))
+
+
+def test_a_wrong_calibration_is_found(calibrated: Path) -> None:
+    """A module that answers 60 ns late is beyond the bound of latency. The numbers are of a profile of its own."""
+    sets = ("nic.timeout=61 us",)
+    content = json.loads(calibrated.read_text())
+    content["measured"]["return_ns"] = [value + 60 for value in content["measured"]["return_ns"]]
+    timed.calibration_file(profile.load("pfma", sets)).write_text(json.dumps(content))
+    rtl, late = (metrics(port, "traffic", sets, outstanding="16", requests="1000") for port in ("rtl", "timed"))
+    latency = (validate.mean_latency_ns(rtl), validate.mean_latency_ns(late))
+    row = validate.Row("late", latency, (1.0, 1.0), 200.0)
+    assert latency[1] - latency[0] == pytest.approx(60, abs=10)
+    assert len(validate.problems([row])) == 1
+    assert len(validate.problems([validate.Row(validate.SPEED_WORKLOAD, (100, 106), (10, 10.31), 99)])) == 3
+
+
+@pytest.mark.regress
+def test_all_workloads_and_the_speed(calibrated: Path) -> None:
+    """All rows of the validation, on 2 x 2 and on 4 x 4."""
+    assert not validate.validate("pfma").problems
+
+
+@pytest.mark.regress
+@pytest.mark.skipif(not MOONCAKE_TRACE.exists(), reason=MOONCAKE_SOURCE)
+def test_the_whole_trace(calibrated: Path) -> None:
+    """12,031 requests of the published trace, hits equal to the oracle's, request by request."""
+    kv = metrics("timed", "kv_share", trace=str(MOONCAKE_TRACE))["kv"]
+    assert kv["requests"] == 12_031
+    assert kv["wrong_bytes"] == 0
