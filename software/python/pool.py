@@ -197,6 +197,10 @@ class Pool:
 
     # Memory and named roots
 
+    def recover(self, node: int) -> None:
+        """Bury the dead `node` now and mend what it left, so that its id is free (`pm_recover`)."""
+        self._call("pm_recover", node)
+
     def alloc(self, count: int) -> int:
         """Offset of ``count`` new bytes."""
         offset = c.c_uint64()

@@ -143,6 +143,28 @@ def test_killed_owner(path: Path) -> None:
         pass
 
 
+def test_recovery_by_hand(path: Path) -> None:
+    """Goal: the id of a killed process is refused until another node recovers it. Method: Pool.recover."""
+    child = os.fork()
+    if child == 0:
+        pool = Pool(path, node=2)
+        pool.lookup(7, [(1, 0)])
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    stop = ctypes.c_int()
+    with Pool(path, node=0) as pool:
+        manager = threading.Thread(target=pool.manager_run, args=(stop,))
+        manager.start()
+        with pytest.raises(PoolError, match="id 2 is taken"):
+            Pool(path, node=2)
+        pool.recover(2)
+        with Pool(path, node=2):
+            pass
+        stop.value = 1
+        manager.join()
+    assert fsck(path).clean
+
+
 def test_exit_codes(path: Path, tmp_path: Path) -> None:
     """Goal: 0 clean, 1 findings, 2 no pool; JSON holds errors and leaks."""
     assert CliRunner().invoke(cli, ["fsck", str(path), "--json"]).exit_code == 0
