@@ -31,33 +31,34 @@ def make(folder: Path, *only: str) -> dict[str, Any]:
 
 
 def test_a_report_repeats_byte_by_byte(tmp_path: Path) -> None:
-    """Two runs with one seed: all is equal but `about`; idle latency is the printed one, the rest is Little's."""
-    first, second = (make(tmp_path / name, "idle", "sweep/in_flight") for name in "ab")
+    """Two runs with one seed: all is equal but `about`; idle latency is the printed one, a metre costs 10 ns."""
+    first, second = (make(tmp_path / name, "fibre", "offered/main") for name in "ab")
     assert first.pop("about")["points_kept"] == second.pop("about")["points_kept"] == 0
     assert json.dumps(first) == json.dumps(second)
-    for file in ("paper.json", "idle.png", "little.png", "sweep_in_flight.csv"):
+    for file in ("paper.json", "fibre.png", "offered.png", "offered.csv"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
     values = {name: metric["value"] for name, metric in first["metrics"].items()}
-    assert values["idle.pfma.read_ns"] == 283
-    assert values["idle.pfma.write_ns"] == 224
-    assert values["bandwidth.in_flight.1_lines_in_flight.gb_s"] == pytest.approx(64 / 283, rel=0.05)
+    assert values["fabrics.fibre.5_m.read_ns"] == 283
+    assert values["fabrics.fibre.ns_per_m"] == 10
+    assert values["fabrics.pfma.at_24_gb_s.carried_gb_s"] == pytest.approx(24, rel=0.05)
     assert {row["verdict"] for row in json.loads((tmp_path / "a" / "paper.json").read_text())} <= {
         "holds",
         "not measured",
         "cannot be shown",
     }
-    assert make(tmp_path / "a", "idle", "sweep/in_flight")["about"]["points_kept"] == 2
+    assert make(tmp_path / "a", "fibre", "offered/main")["about"]["points_kept"] == 8
 
 
 def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     """docs/profiles.md: a few changed numbers in a file; the report follows them, and the baselines stand beside it."""
     text = (ROOT / "profiles" / "pfma.toml").read_text().replace('name = "pfma"', 'name = "mine"', 1)
     file = tmp_path / "mine.toml"
-    file.write_text(text.replace('fibre_length = { value = 5, unit = "m"', 'fibre_length = { value = 9, unit = "m"'))
-    made = reports.run(Plan(profile=str(file), only=("idle",), **SMALL), tmp_path / "report")
+    file.write_text(text.replace("port_time = { value = 14", "port_time = { value = 24"))
+    made = reports.run(Plan(profile=str(file), only=("fibre/10",), **SMALL), tmp_path / "report")
     assert not made.failures
     values = json.loads((tmp_path / "report" / "report.json").read_text())["metrics"]
-    assert values["idle.mine.read_ns"]["value"] == latency.idle_ns(profile.load(str(file)), "read") == 283 + 40
+    longer = profile.load(str(file), ["path.fibre_length=10 m"])
+    assert values["fabrics.fibre.10_m.read_ns"]["value"] == latency.idle_ns(longer, "read") == 283 + 10 + 50
 
 
 @pytest.mark.parametrize("kind", ["read", "write"])
@@ -77,7 +78,7 @@ def test_a_sweep_never_beats_physics(kind: str) -> None:
 @pytest.mark.skipif(not CHROMIUM, reason="no chromium: sudo apt-get install -y chromium")
 def test_the_page_opens_and_prints_in_a_browser(tmp_path: Path) -> None:
     """Headless: no error on the console, pictures have a size, and it prints to PDF."""
-    make(tmp_path, "idle", "sweep/in_flight")
+    make(tmp_path, "fibre", "offered/main")
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0"]
     page = (tmp_path / "index.html").as_uri()
     shown = _browse([*command, "--dump-dom", page])
