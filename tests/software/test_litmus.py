@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from prismem.cli.litmus import EXPLORER, explore, programs, summary
+from prismem.cli.litmus import summary
 from prismem.paths import ROOT
+from prismem.tb.litmus import CATALOGUE, EXPLORER, explore, programs
 from prismem.tb.runner.build import build_software
 
-CATALOGUE = ROOT / "software/litmus"
 SECONDS_MAX = 30
 STATES_A_SECOND_MIN = 500_000
 

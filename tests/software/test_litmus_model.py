@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from prismem.cli.litmus import explore, programs
 from prismem.models.litmus import cycles
 from prismem.models.litmus.explore import verdict
 from prismem.models.litmus.machine import Entry, Machine, ordered
 from prismem.models.litmus.program import condition, parse
-from prismem.paths import ROOT
+from prismem.tb.litmus import CATALOGUE, explore, programs
 
-CATALOGUE = programs([ROOT / "software/litmus"])
+FILES = programs([CATALOGUE])
 LARGE = "LOCK-peterson"  # takes the slow implementation a minute
 DAILY = range(40)
 MORE = range(40, 740)
@@ -42,7 +41,7 @@ def disagreements(files: list[Path]) -> list[dict[str, Any]]:
 
 def test_catalogue() -> None:
     """Equal verdicts and trap states in both modes, for all that is small."""
-    files = [path for path in CATALOGUE if not path.name.startswith(LARGE)]
+    files = [path for path in FILES if not path.name.startswith(LARGE)]
     assert len(files) > 50
     assert disagreements(files) == []
 
@@ -50,7 +49,7 @@ def test_catalogue() -> None:
 @pytest.mark.regress
 def test_catalogue_of_locks() -> None:
     """The same for the large ones."""
-    assert disagreements([path for path in CATALOGUE if path.name.startswith(LARGE)]) == []
+    assert disagreements([path for path in FILES if path.name.startswith(LARGE)]) == []
 
 
 def test_generated_programs(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_comparison_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return ordered(older, younger) or older.kind == "FO"
 
     monkeypatch.setattr("prismem.models.litmus.machine.ordered", strong)
-    files = [path for path in CATALOGUE if path.stem in ("PUB-fo-fo", "PUB-fl-fl")]
+    files = [path for path in FILES if path.stem in ("PUB-fo-fo", "PUB-fl-fl")]
     assert [(r["name"], r["mode"]) for r in disagreements(files)] == [("PUB-fo-fo", "noncoherent")]
 
 

@@ -2,6 +2,8 @@
  * @file ends.cpp
  * What is asked of a state: has the program ended, is everything written back, is it bad.
  */
+#include <map>
+
 #include "machine.hpp"
 
 namespace litmus {
@@ -25,17 +27,43 @@ bool Machine::drained(const uint8_t *s) const {
   return true;
 }
 
-bool Machine::bad(const uint8_t *s) const {
+bool Machine::overlap(const uint8_t *s) const {
   unsigned inside = 0;
   for (size_t t = 0; t < threads_.size() && program_.has_critical_section; ++t) {
     inside += (s[threads_[t].base] & kInside) != 0 && status(s, t) != kDead;
   }
-  if (inside >= 2) return true;
-  if (program_.bad.root < 0 || !done(s) || (program_.bad.reads_memory && !drained(s))) return false;
+  return inside >= 2;
+}
+
+bool Machine::settled(const uint8_t *s) const {
+  return done(s) && (!program_.bad.reads_memory || drained(s));
+}
+
+bool Machine::bad(const uint8_t *s) const {
+  if (overlap(s)) return true;
+  if (program_.bad.root < 0 || !settled(s)) return false;
   return evaluate(program_.bad, program_.bad.root, [&](const Node &node) {
            return value(node.kind == Node::Kind::kMemory ? s[device_ + node.word]
                                                          : s[threads_[node.thread].registers + node.reg]);
          }) != 0;
+}
+
+std::string Machine::outcome(const uint8_t *s) const {
+  std::map<std::pair<unsigned, std::string>, int64_t> registers;
+  for (size_t t = 0; t < threads_.size(); ++t) {
+    const Thread &thread = program_.threads[t];
+    for (size_t r = 0; r < thread.registers.size(); ++r)
+      registers[{thread.id, thread.registers[r]}] = value(s[threads_[t].registers + r]);
+  }
+  std::map<std::string, int64_t> memory;
+  for (size_t w = 0; w < program_.words.size() && program_.bad.reads_memory; ++w)
+    memory[program_.words[w].name] = value(s[device_ + w]);
+  std::string text;
+  for (const auto &[key, held] : registers)
+    text += std::to_string(key.first) + "." + key.second + "=" + std::to_string(held) + " ";
+  for (const auto &[name, held] : memory) text += "mem." + name + "=" + std::to_string(held) + " ";
+  if (!text.empty()) text.pop_back();
+  return text;
 }
 
 }  // namespace litmus

@@ -6,6 +6,7 @@
 #include "explore.hpp"
 
 #include <ctime>
+#include <set>
 
 #include "store.hpp"
 
@@ -14,14 +15,19 @@ namespace litmus {
 namespace {
 
 constexpr uint32_t kNoState = ~0u;
+constexpr const char *kBothInside = "both inside";
+
+/** How far a search goes: up to the first bad state; everything; everything up to the ends of runs, with its edges. */
+enum class Goal : uint8_t { kFirstBad, kAllOutcomes, kGraph };
 
 class Search {
  public:
-  Search(const Program &program, const Setting &setting, bool keep_edges)
-      : machine_(program, setting), store_(machine_.bytes()), keep_edges_(keep_edges), next_(machine_.bytes()) {}
+  Search(const Program &program, const Setting &setting, Goal goal)
+      : machine_(program, setting), store_(machine_.bytes()), goal_(goal), next_(machine_.bytes()) {}
 
-  /** Visit all states, or up to the first bad one if `stop_at_bad`; returns its number or kNoState. */
-  uint32_t run(bool stop_at_bad) {
+  /** Visit the states; returns the number of the bad one that ended the search, or kNoState. */
+  uint32_t run() {
+    const bool stop_at_bad = goal_ == Goal::kFirstBad;
     machine_.initial(next_.data(), nullptr);
     add(kNoState, Move{});
     if (stop_at_bad && machine_.bad(store_.at(0))) return 0;
@@ -30,7 +36,8 @@ class Search {
     for (uint32_t number = 0; number < store_.size(); ++number) {
       memcpy(here.data(), store_.at(number), here.size());
       ends_ += machine_.done(here.data());
-      if (stop_at_bad ? machine_.over(here.data()) : machine_.done(here.data())) continue;
+      if (goal_ == Goal::kAllOutcomes) note(here.data());
+      if (goal_ == Goal::kGraph ? machine_.done(here.data()) : machine_.over(here.data())) continue;
       machine_.moves(here.data(), moves);
       for (const Move move : moves) {
         memcpy(next_.data(), here.data(), here.size());
@@ -45,6 +52,7 @@ class Search {
 
   size_t states() const { return store_.size(); }
   size_t ends() const { return ends_; }
+  const std::set<std::string> &outcomes() const { return outcomes_; }
 
   /** The first state found from which no end can be reached, or kNoState. */
   uint32_t first_trap() const {
@@ -87,9 +95,17 @@ class Search {
   }
 
  private:
+  void note(const uint8_t *state) {
+    if (machine_.overlap(state)) {
+      outcomes_.insert(kBothInside);
+    } else if (machine_.settled(state)) {
+      outcomes_.insert(machine_.outcome(state));
+    }
+  }
+
   bool add(uint32_t parent, Move move) {
     const auto [number, fresh] = store_.insert(next_.data());
-    if (keep_edges_ && parent != kNoState) edges_.emplace_back(parent, number);
+    if (goal_ == Goal::kGraph && parent != kNoState) edges_.emplace_back(parent, number);
     if (!fresh) return false;
     parents_.push_back(parent);
     taken_.push_back(move);
@@ -98,12 +114,13 @@ class Search {
 
   Machine machine_;
   StateStore store_;
-  bool keep_edges_;
+  Goal goal_;
   std::vector<uint8_t> next_;
   std::vector<uint32_t> parents_;
   std::vector<Move> taken_;
   std::vector<std::pair<uint32_t, uint32_t>> edges_;
   size_t ends_ = 0;
+  std::set<std::string> outcomes_;
 };
 
 }  // namespace
@@ -112,8 +129,8 @@ Result explore(const Program &program, const Setting &setting, bool want_trace) 
   const std::clock_t begin = std::clock();
   Result result;
   {
-    Search search(program, setting, false);
-    const uint32_t found = search.run(true);
+    Search search(program, setting, Goal::kFirstBad);
+    const uint32_t found = search.run();
     result.allowed = found != kNoState;
     result.states = search.states();
     if (result.allowed && want_trace) search.tell(found, result.bad_run, result.bad_end);
@@ -124,14 +141,20 @@ Result explore(const Program &program, const Setting &setting, bool want_trace) 
   }
   Setting lazy = setting;
   lazy.lazy = true;
-  Search search(program, lazy, true);
-  search.run(false);
+  Search search(program, lazy, Goal::kGraph);
+  search.run();
   result.trap_states = search.states();
   const uint32_t trap = search.first_trap();
   result.trap = trap != kNoState;
   if (result.trap && want_trace) search.tell(trap, result.trap_run, result.trap_end);
   result.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   return result;
+}
+
+std::vector<std::string> outcomes(const Program &program, const Setting &setting) {
+  Search search(program, setting, Goal::kAllOutcomes);
+  search.run();
+  return {search.outcomes().begin(), search.outcomes().end()};
 }
 
 }  // namespace litmus

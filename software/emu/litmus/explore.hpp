@@ -22,6 +22,13 @@ struct Result {
 /** @throws InputError when the program is too large: states, values. */
 Result explore(const Program &program, const Setting &setting, bool want_trace);
 
+/**
+ * Every outcome of the runs that end, sorted: "0.r0=1 1.r1=0", registers by thread and name, and with "mem.x=1" for each
+ * variable if `bad` names memory; "both inside" if two threads meet in their critical sections.
+ * @throws InputError when the program is too large.
+ */
+std::vector<std::string> outcomes(const Program &program, const Setting &setting);
+
 /** Why no memory whatsoever could show `bad`, empty if one could: every load takes any value that the program writes. */
 std::string vacuous(const Program &program);
 

@@ -67,6 +67,12 @@ class Machine {
   bool done(const uint8_t *s) const;
   /** `bad` holds here, or two threads are in their critical sections. */
   bool bad(const uint8_t *s) const;
+  /** Two threads are in their critical sections. */
+  bool overlap(const uint8_t *s) const;
+  /** Done, and if `bad` names memory, everything is written back. */
+  bool settled(const uint8_t *s) const;
+  /** Registers, and memory if `bad` names it; see outcomes(). */
+  std::string outcome(const uint8_t *s) const;
   /** Nothing that happens after this state can matter. */
   bool over(const uint8_t *s) const { return done(s) && !has_daemon_ && !program_.bad.reads_memory; }
   /** Registers, buffers, copies and device as text, for the end of a trace. */

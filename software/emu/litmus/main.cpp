@@ -2,7 +2,8 @@
  * @file main.cpp
  * The explorer as a program: one JSON object on a line of its own for each file and mode. `prismem litmus` runs it.
  *
- *   prismem_litmus [--coherent | --noncoherent] [--trace] [--bound-cache-events K] [--without local|fill|evict]... [--] FILE...
+ *   prismem_litmus [--coherent | --noncoherent] [--trace] [--outcomes] [--bound-cache-events K]
+ *                  [--without local|fill|evict]... [--] FILE...
  *
  * Exit code 0: all explored; 2: a file or an option is wrong (one line on standard error).
  */
@@ -27,6 +28,7 @@ struct Request {
   std::vector<Mode> modes{Mode::kNonCoherent, Mode::kCoherent};
   litmus::Setting setting;
   bool trace = false;
+  bool outcomes = false;
   std::vector<std::string> files;
 };
 
@@ -50,6 +52,8 @@ Request read_arguments(int argc, char **argv) {
       request.modes = {Mode::kNonCoherent};
     } else if (argument == "--trace") {
       request.trace = true;
+    } else if (argument == "--outcomes") {
+      request.outcomes = true;
     } else if (argument == "--bound-cache-events") {
       const std::string text = value(i);
       int64_t bound = 0;
@@ -102,7 +106,7 @@ void add_run(prismem::Json &json, const char *name, const std::vector<litmus::Tr
   json.close(']').field("end", end).close('}');
 }
 
-void print(const Program &program, Mode mode, const Result &result) {
+void print(const Program &program, Mode mode, const Result &result, const std::vector<std::string> *outcomes) {
   const std::string broken = broken_claim(program, mode, result);
   prismem::Json json;
   json.open('{').field("name", program.name).field("file", program.path);
@@ -114,6 +118,11 @@ void print(const Program &program, Mode mode, const Result &result) {
   json.key("expect_ok").boolean(broken.empty()).field("unexpected", broken).field("vacuous", result.vacuous);
   if (!result.bad_run.empty()) add_run(json, "bad_run", result.bad_run, result.bad_end);
   if (!result.trap_run.empty()) add_run(json, "trap_run", result.trap_run, result.trap_end);
+  if (outcomes != nullptr) {
+    json.key("outcomes").open('[');
+    for (const std::string &outcome : *outcomes) json.value(outcome);
+    json.close(']');
+  }
   json.close('}');
   std::cout << json.take() << std::endl;
 }
@@ -131,7 +140,9 @@ int main(int argc, char **argv) {
       for (const Mode mode : request.modes) {
         litmus::Setting setting = request.setting;
         setting.mode = mode;
-        print(program, mode, litmus::explore(program, setting, request.trace));
+        const Result result = litmus::explore(program, setting, request.trace);
+        const auto outcomes = request.outcomes ? litmus::outcomes(program, setting) : std::vector<std::string>();
+        print(program, mode, result, request.outcomes ? &outcomes : nullptr);
       }
     }
   } catch (const InputError &error) {
