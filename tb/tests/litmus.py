@@ -1,9 +1,9 @@
 """Job litmus: the litmus catalogue as threads of the emulated hosts; every outcome has to be one of the model's.
 
 An interpreter (software/jobs/litmus_run.c) runs each program many times, with real loads, stores and flushes of the
-host's view, on lines of its own each time. What the registers hold at the end, and memory where the program asks for it, is
-compared with the outcomes that the explorer finds. The run fails on an outcome outside of them. Which bad outcomes were
-seen is counted: that is the coverage of a set of seeds.
+host's view, on lines of its own each time. What the registers hold at the end, and memory where the program asks for
+it, is compared with the outcomes that the explorer finds. The run fails on an outcome outside of them. Which bad
+outcomes were seen is counted: that is the coverage of a set of seeds.
 
 A program runs if the machine has the switches that it names: `completion=posted` and `write_unit=32` are the profile's
 (on the functional port an option of this job), others are options of this job. Crashes, fills that survive flushes,

@@ -1,4 +1,4 @@
-"""The litmus catalogue on emulated hosts: nothing outside of the model, and nearly everything that it allows is seen."""
+"""The litmus catalogue on emulated hosts: nothing outside of the model, and nearly all that it allows is seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prismem.tb.tests.litmus import OPS, judge
 # A store of compiled C retires the flush before it, so this one's look never passes its own store.
 NOT_SEEN = {"LOCK-peterson-nofence"}
 ROUNDS = 300
-SEEDS = (1, 2, 3)
+SEEDS = (1, 3, 5, 9)
 
 
 def rows(seed: int, port: str = "functional", rounds: int = ROUNDS, **options: str) -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def rows(seed: int, port: str = "functional", rounds: int = ROUNDS, **options: s
 
 
 def test_allowed_outcomes_are_seen_on_the_functional_port() -> None:
-    """Three seeds, three policies: every allowed row shows its bad outcome, but for the one that cannot."""
+    """Four seeds, two policies: every allowed row shows its bad outcome, but for the one that cannot."""
     seen: set[str] = set()
     allowed: set[str] = set()
     for seed in SEEDS:
