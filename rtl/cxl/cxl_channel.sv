@@ -74,9 +74,10 @@ module cxl_channel
   time_ns_t      tx_wake_ns[2], rx_wake_ns[2];
   time_ns_t      tags_wake_ns;
 
-  // Lines: 0 to the NIC, 1 to the host.
+  // Lines, flit_valid: 0 to the NIC, 1 to the host. Two names: half of an array of flits would be copied at each port.
   logic [1:0] flit_valid;
-  word_t      flit[2][Words];
+  word_t      flit_m2s[Words];
+  word_t      flit_s2m[Words];
 
   logic down;
   time_ns_t round_trip_ns, timeout_ns;
@@ -160,7 +161,7 @@ module cxl_channel
     .got_nak_i    (got_nak[0]),
     .got_credits_i(got_credits[0]),
     .valid_o      (flit_valid[0]),
-    .flit_o       (flit[0]),
+    .flit_o       (flit_m2s),
     .wake_ns_o    (tx_wake_ns[0])
   );
 
@@ -178,7 +179,7 @@ module cxl_channel
     .replay_ns_i  (round_trip_ns),
     .down_i       (down),
     .valid_i      (flit_valid[0]),
-    .flit_i       (flit[0]),
+    .flit_i       (flit_m2s),
     .head_valid_o (nic_req_valid_o),
     .head_ready_i (nic_req_ready_i),
     .head_o       (req_out),
@@ -239,7 +240,7 @@ module cxl_channel
     .got_nak_i    (got_nak[1]),
     .got_credits_i(got_credits[1]),
     .valid_o      (flit_valid[1]),
-    .flit_o       (flit[1]),
+    .flit_o       (flit_s2m),
     .wake_ns_o    (tx_wake_ns[1])
   );
 
@@ -256,7 +257,7 @@ module cxl_channel
     .replay_ns_i  (round_trip_ns),
     .down_i       (down),
     .valid_i      (flit_valid[1]),
-    .flit_i       (flit[1]),
+    .flit_i       (flit_s2m),
     .head_valid_o (link_ndr_valid),
     .head_ready_i (link_ndr_ready),
     .head_o       (ndr_out),

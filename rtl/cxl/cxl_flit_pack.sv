@@ -105,9 +105,9 @@ module cxl_flit_pack
   assign valid_o = wake_ns_o <= now_i;
 
   always_comb begin
-    for (int unsigned w = 0; w < Words; w++) begin
-      if (valid_o) flit_o[w] = flight_q[{flight_rd_q[FlightBits-1:0], 5'(w)}];
-      else flit_o[w] = '0;
+    flit_o = '{default: '0};
+    if (valid_o) begin
+      for (int unsigned w = 0; w < Words; w++) flit_o[w] = flight_q[{flight_rd_q[FlightBits-1:0], 5'(w)}];
     end
   end
 

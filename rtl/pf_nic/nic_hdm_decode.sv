@@ -22,18 +22,18 @@ module nic_hdm_decode
     dpa_line_o = '0;
     if (valid_i) begin
       for (int unsigned d = 0; d < Decoders; d++) begin
-        automatic hpa_line_t offset = line_i - decoders_i[d].base;
-        automatic hpa_line_t chunk = '0;
-        automatic logic [3:0] gran = '0;
-        automatic logic [3:0] way = '0;
-        if (!hit_o && decoders_i[d].enable && line_i >= decoders_i[d].base && offset < decoders_i[d].size) begin
-          gran = decoders_i[d].gran_log2 - LineLog2;
-          chunk = offset >> gran;
-          way = chunk[3:0] & ~(4'hF << decoders_i[d].ways_log2);
-          hit_o = 1'b1;
-          module_o = decoders_i[d].targets[way];
-          dpa_line_o = decoders_i[d].dpa_base + dpa_line_t'((chunk >> decoders_i[d].ways_log2) << gran)
-              + dpa_line_t'(offset & ~(~hpa_line_t'(0) << gran));
+        if (decoders_i[d].enable && line_i >= decoders_i[d].base) begin
+          automatic hpa_line_t offset = line_i - decoders_i[d].base;
+          automatic logic [3:0] gran = decoders_i[d].gran_log2 - LineLog2;
+          automatic hpa_line_t chunk = offset >> gran;
+          automatic logic [3:0] way = chunk[3:0] & ~(4'hF << decoders_i[d].ways_log2);
+          if (offset < decoders_i[d].size) begin
+            hit_o = 1'b1;
+            module_o = decoders_i[d].targets[way];
+            dpa_line_o = decoders_i[d].dpa_base + dpa_line_t'((chunk >> decoders_i[d].ways_log2) << gran)
+                + dpa_line_t'(offset & ~(~hpa_line_t'(0) << gran));
+            break;
+          end
         end
       end
     end

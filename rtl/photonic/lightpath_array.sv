@@ -171,20 +171,24 @@ module lightpath_array
   );
 
   always_comb begin
+    push_shape = '{default: '{default: '0}};
     for (int unsigned i = 0; i < Near; i++) begin
-      for (int unsigned j = 0; j < Far; j++) begin
-        automatic req_hdr_t request = req_hdr_t'(tx_head_i[i][j]);
-        down[i][j] = fault_i[i][j].down;
-        start_bits_o[i][j] = start_o[i][j] ? {1'b0, frame[i][j].bytes, 3'b0} : '0;
-        push_shape[i][j] = '0;
-        if (tx_valid_i[i][j]) begin
-          push_shape[i][j].line = tx_has_data_i[i][j];
-          if (Requests) begin
-            push_shape[i][j].enables = request.op == ReqWritePart;
-            push_shape[i][j].poison = request.poison;
-            push_shape[i][j].follows = tx_has_data_i[i][j] && request.line == next_q[i*Far+j];
-          end
+      for (int unsigned j = 0; j < Far; j++) down[i][j] = fault_i[i][j].down;
+      if (tx_valid_i[i] != '0) begin
+        for (int unsigned j = 0; j < Far; j++) begin
+          if (tx_valid_i[i][j])
+            push_shape[i][j] = shape_of(Requests, req_hdr_t'(tx_head_i[i][j]), tx_has_data_i[i][j], next_q[i*Far+j]);
         end
+      end
+    end
+  end
+
+  // Apart from the shapes, on which what starts depends: one block would be a loop for the simulator.
+  always_comb begin
+    start_bits_o = '{default: '{default: '0}};
+    for (int unsigned i = 0; i < Near; i++) begin
+      if (start_o[i] != '0) begin
+        for (int unsigned j = 0; j < Far; j++) if (start_o[i][j]) start_bits_o[i][j] = {1'b0, frame[i][j].bytes, 3'b0};
       end
     end
   end

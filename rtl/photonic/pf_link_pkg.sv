@@ -116,6 +116,12 @@ package pf_link_pkg;
 
   localparam logic [1:0] OpExtended = 2'd3;  // bits above the tag say what follows: {address, enables, poison}
 
+  /// Shape of an item; `next_line`: line after the last write.
+  function automatic shape_t shape_of(logic requests, req_hdr_t request, logic line, dpa_line_t next_line);
+    return '{line: line, enables: requests && request.op == ReqWritePart, poison: requests && request.poison,
+             follows: requests && line && request.line == next_line};
+  endfunction
+
   function automatic bytes_t item_bytes(logic requests, shape_t shape, logic first, path_straps_t straps);
     logic follows = shape.follows && !first;
     bytes_t bytes = shape.line ? bytes_t'(LineBytes) : '0;

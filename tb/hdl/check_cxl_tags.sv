@@ -75,7 +75,7 @@ bind cxl_channel check_cxl_line #(
   .replay_i  (u_host_tx.u_pack.replay_q),
   .expected_i(u_nic_rx.expected_q),
   .take_i    (u_nic_rx.take),
-  .flit_i    (flit[0])
+  .flit_i    (flit_m2s)
 );
 
 bind cxl_channel check_cxl_line #(
@@ -101,7 +101,7 @@ bind cxl_channel check_cxl_line #(
   .replay_i  (u_nic_tx.u_pack.replay_q),
   .expected_i(u_host_rx.expected_q),
   .take_i    (u_host_rx.take),
-  .flit_i    (flit[1])
+  .flit_i    (flit_s2m)
 );
 
 bind cxl_channel check_cxl_order #(

@@ -19,19 +19,18 @@ module check_once
   input req_hdr_t         write_hdr_i[Ports]
 );
 
-  // Number of acceptance of the request that reached the media last, by port and tag.
+  // Number of acceptance, plus one, of the request that reached the media last, by port and tag; 0: none.
   int unsigned     reached_q[Ports*check_pkg::TagsMax];
-  bit              known_q  [Ports*check_pkg::TagsMax];
   longint unsigned inject_ns;
   bit              inject;
 
   function automatic void check(int unsigned p, req_hdr_t hdr, bit is_read);
     int unsigned at = p * check_pkg::TagsMax + 32'(hdr.tag);
-    if (known_q[at] && (reached_q[at] == check_pkg::accepted[at] || (inject && now_i >= inject_ns)))
+    int unsigned number = check_pkg::accepted[at] + 1;
+    if (reached_q[at] != 0 && (reached_q[at] == number || (inject && now_i >= inject_ns)))
       $fatal(1, "%m: t=%0d ns: host %0d module %0d: %s %0d of line 0x%0h (tag %0d) reaches the media twice",
              now_i, p, id_i, is_read ? "read" : "write", check_pkg::accepted[at], hdr.line, hdr.tag);
-    known_q[at] = 1'b1;
-    reached_q[at] = check_pkg::accepted[at];
+    reached_q[at] = number;
   endfunction
 
   always_ff @(posedge clk_i) begin

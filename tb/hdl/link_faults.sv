@@ -55,9 +55,9 @@ module link_faults
   assign down = now_i >= down_ns && now_i - down_ns < down_for_ns;
 
   always_comb begin
-    for (int unsigned l = 0; l < Links; l++) begin
-      fault_o[l] = next_q[l];
-      fault_o[l].down = (down && down_chosen[l]) || dark_i[l];
+    fault_o = next_q;
+    if (down || dark_i != '0) begin
+      for (int unsigned l = 0; l < Links; l++) fault_o[l].down = (down && down_chosen[l]) || dark_i[l];
     end
   end
 

@@ -46,8 +46,6 @@ module tb_link_faults
 
   for (genvar h = 0; h < Hosts; h++) begin : gen_host
     for (genvar m = 0; m < Modules; m++) begin : gen_module
-      assign req_dark[h*Modules+m] = dead && dead_module == 64'(m);
-      assign rsp_dark[m*Hosts+h] = dead && dead_module == 64'(m);
       assign req_bits[h*Modules+m] = req_start_bits_i[h][m];
       assign rsp_bits[m*Hosts+h] = rsp_start_bits_i[m][h];
       assign req_fault_o[h][m] = req_fault[h*Modules+m];
@@ -56,6 +54,19 @@ module tb_link_faults
     for (genvar d = 0; d < 2; d++) begin : gen_direction
       assign cxl_bits[2*h+d] = cxl_bits_i;
       assign cxl_fault_o[h][d] = cxl_fault[2*h+d];
+    end
+  end
+
+  always_comb begin
+    req_dark = '0;
+    rsp_dark = '0;
+    if (dead) begin
+      for (int unsigned h = 0; h < Hosts; h++) begin
+        for (int unsigned m = 0; m < Modules; m++) begin
+          req_dark[h*Modules+m] = dead_module == 64'(m);
+          rsp_dark[m*Hosts+h] = dead_module == 64'(m);
+        end
+      end
     end
   end
 

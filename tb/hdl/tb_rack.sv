@@ -151,10 +151,10 @@ module tb_rack
   );
 
   always_comb begin
-    for (int unsigned h = 0; h < Hosts; h++) begin
-      for (int unsigned m = 0; m < Modules; m++) begin
-        req_fault[h][m] = path_fault[h][m];
-        if (checker_down[h][m]) req_fault[h][m].down = 1'b1;
+    req_fault = path_fault;
+    if (checker_down != '0) begin
+      for (int unsigned h = 0; h < Hosts; h++) begin
+        for (int unsigned m = 0; m < Modules; m++) if (checker_down[h][m]) req_fault[h][m].down = 1'b1;
       end
     end
   end

@@ -237,7 +237,8 @@ module traffic_engine
   /// All slots of a request that would start here are free.
   function automatic logic slots_free();
     for (int unsigned i = 0; i < LinesMax; i++) begin
-      if (i < 32'd1 << lines_log2_q && u_slots.busy_q[(head_q + slot_index_t'(i)) & slot_mask_q]) return 1'b0;
+      if (i >= 32'd1 << lines_log2_q) break;
+      if (u_slots.busy_q[(head_q + slot_index_t'(i)) & slot_mask_q]) return 1'b0;
     end
     return 1'b1;
   endfunction

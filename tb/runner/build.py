@@ -27,7 +27,7 @@ TOP = "tb_rack"
 BENCH_PORTS = Path(__file__).resolve().with_name("bench_ports.vlt")
 COMPLAINTS_MAX = 15
 # Loops over ports and links stay loops: unrolled, they blow the generated code up and run slower.
-BASE_ARGS = ["--assert", "-O3", "-Wno-fatal", "--unroll-count", "2"]
+BASE_ARGS = ["--assert", "-O3", "-Wno-fatal", "--unroll-count", "2", "--x-initial", "fast", "--x-assign", "fast"]
 
 
 @dataclass(frozen=True)
