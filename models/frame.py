@@ -13,9 +13,14 @@ a = address and tag, t = tag, and lines of which the share r are reads, a line c
 bytes, and the busier direction is the limit: payload <= rate x 64 / max(out, back). Acknowledgements and credits ride
 in the headers and cost nothing while frames go both ways. With the sizes of `pfma`: reads 64 of 68 B, 26.47 GB/s;
 random writes 64 of 72 B, 25.00 GB/s; writes of 1 KB 64 of 69 B, 26.09 GB/s.
+
+A transmitter needs credits for all that is sent until the first credit is back: rate x round trip. The round trip is
+the way there and back, and four full frames: the one that carries the line, one that is in the way at the far end,
+the one that carries the credit, and one for the receive buffer.
 """
 
 from fractions import Fraction
+from math import ceil
 from typing import Literal
 
 from prismem.models.profile import Profile
@@ -71,3 +76,20 @@ def line_bytes(profile: Profile, read_share: float, burst_lines: int = 1) -> tup
 def path_bound_gb_per_s(profile: Profile, read_share: float, burst_lines: int = 1) -> float:
     """Payload that one lightpath carries at most, both ways together; `read_share` (0..1) of the lines are reads."""
     return profile.path.rate.canonical / 16 * LINE_BYTES / max(line_bytes(profile, read_share, burst_lines))
+
+
+def credit_round_trip_ns(profile: Profile) -> float:
+    """Time until the credit of a line is back, at full load."""
+    frame_ns = Fraction(frame_bytes(profile, [response_item_bytes(profile, "read")] * ITEMS_MAX) * 16)
+    way_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
+    return float(2 * way_ns + 4 * frame_ns / profile.path.rate.canonical)
+
+
+def credits_needed(profile: Profile) -> int:
+    """Credits of a class, and places of the replay buffer, with which a path is full whatever its mix.
+
+    Reads and writes in equal parts have the smallest items: a line and a completion share the wire of two items. What
+    is under way is bounded by the replay buffer, which holds as many items as there are credits of a class.
+    """
+    item_ns = line_bytes(profile, 0.5)[1] * 16 / profile.path.rate.canonical
+    return ceil(credit_round_trip_ns(profile) / item_ns)

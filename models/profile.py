@@ -34,6 +34,7 @@ from prismem.models.quantity import Quantity
 from prismem.paths import PROFILES, relative
 
 DECODERS_MAX = 4  # HDM decoders of a PF-NIC
+SHORT_CREDITS_MAX, LONG_HEADER_B = 127, 6  # pf_link_pkg: 7-bit counts in 4 B, 11-bit counts in 6 B
 DRAM_STRAPS = {  # strap of one kind of DRAM -> key of its table
     "cas_ns": "cas_time",
     "rcd_ns": "row_to_column_time",
@@ -87,6 +88,13 @@ class Profile(Section):
                 f"path.phy_time {self.path.phy_time} and path.fibre_length {self.path.fibre_length}: "
                 "more than 65535 ns together; shorten the fibre"
             )
+        if self.path and self.frame:
+            for key, credits in self.path.credits():
+                if credits.canonical > SHORT_CREDITS_MAX and self.frame.header.canonical < LONG_HEADER_B:
+                    raise ValueError(
+                        f"path.{key}: a frame header of {self.frame.header} counts to {SHORT_CREDITS_MAX}, not to "
+                        f"{credits}; set frame.header='{LONG_HEADER_B} B', or fewer credits"
+                    )
         for name in ("hbm", "ddr"):
             media: Hbm | Ddr = getattr(self, name)
             interval_ns = media.refresh_interval.canonical
@@ -146,6 +154,7 @@ class Profile(Section):
             "Modules": modules,
             "NicTags": self.nic.tags.canonical,
             "PathQueueDepth": self.nic.queue_depth.canonical,
+            "PathReach": self.path_reach,
             "HbmChannels": self.hbm.channels.canonical,
             "HbmBanks": self.hbm.banks.canonical,
             "HbmSets": self.hbm.sets.canonical,
@@ -154,6 +163,12 @@ class Profile(Section):
             "DdrChannels": self.ddr.channels.canonical,
             "DdrBanks": self.ddr.banks.canonical,
         }
+
+    @property
+    def path_reach(self) -> int:
+        """Binary logarithm of the depth of a lightpath's buffers over the least, which has 127 credits a class."""
+        most = max(quantity.canonical for _, quantity in self.path.credits()) if self.path else 1
+        return max(0, (most >> 7).bit_length())
 
     def straps(self, modules: int | None = None) -> dict[str, int]:
         """Delays, rates and the decoder as the bench reads them at time 0; `_b16` is 1/16 byte a nanosecond."""

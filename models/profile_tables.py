@@ -43,7 +43,8 @@ Interval = Annotated[Time, _within(0, 65_535)]  # 0: never
 Speed = Annotated[Rate, _within(16, 65_535)]
 Fibre = Annotated[Length, _within(0, 50_000)]
 FrameSize = Annotated[Size, _within(1, 4_095)]
-Credits = Annotated[Count, _within(1, 127)]  # what a frame of a lightpath counts
+CREDIT_CLASSES = ("request", "write", "read", "completion")
+Credits = Annotated[Count, _within(1, 2047)]  # what a frame of a lightpath counts
 DataFrameSize = Annotated[Size, _within(64, 4_095)]
 Few = Annotated[Count, _within(1, 16)]
 PowerOf2 = Annotated[Count, _one_of(tuple(1 << i for i in range(17)))]
@@ -117,6 +118,10 @@ class Lightpath(Section):
     write_credits: Credits
     read_credits: Credits
     completion_credits: Credits
+
+    def credits(self) -> list[tuple[str, Quantity]]:
+        """Key and credits of each class."""
+        return [(f"{name}_credits", getattr(self, f"{name}_credits")) for name in CREDIT_CLASSES]
 
 
 class Frame(Section):

@@ -37,6 +37,18 @@ class Limit:
     shares: dict[str, float]
 
 
+LATE = ("refresh", "bank held by another access", "data bus", "start")  # mem_late_reads, by index
+LATE_AT_DDR = 4
+
+
+def late_reads(before: Reading | None, after: Reading) -> dict[str, int]:
+    """Reads of a phase that came late at the memory, by what they waited for most; `of DDR5`: those that it served."""
+    found: dict[str, int] = dict.fromkeys((*LATE, "of DDR5"), 0)
+    for (_, cause), count in _differences(before, after, "mem_late_reads").items():
+        found["of DDR5" if cause == LATE_AT_DDR else LATE[cause]] += count
+    return found
+
+
 def _differences(before: Reading | None, after: Reading, name: str) -> dict[tuple[int, int], int]:
     earlier = before.of(name) if before else {}
     return {key: value - earlier.get(key, 0) for key, value in after.of(name).items()}

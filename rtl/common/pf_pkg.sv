@@ -132,10 +132,10 @@ package pf_pkg;
     delay_ns_t  replay_ns;     // no progress for the round trip of the fibre and so much more: replay
     logic [7:0] replay_limit;  // replays without progress after which the path is dead
     // Receive buffer by class: credits of the transmitter.
-    logic [6:0] request_credits;
-    logic [6:0] write_credits;
-    logic [6:0] read_credits;
-    logic [6:0] completion_credits;
+    logic [10:0] request_credits;
+    logic [10:0] write_credits;
+    logic [10:0] read_credits;
+    logic [10:0] completion_credits;
     // Bytes on the wire of the parts of a frame; lines take their 64.
     bytes_t     head_b;      // frame header
     bytes_t     crc_b;

@@ -18,6 +18,7 @@ module lightpath_array
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
   parameter bit Requests = 1'b1,  // direction NIC to module
+  parameter int unsigned Reach = 0,
   parameter type head_t = req_hdr_t,
   parameter type line_t = wline_t
 ) (
@@ -61,9 +62,11 @@ module lightpath_array
 
   localparam int unsigned Links = Near * Far;
   localparam int unsigned LinkBits = Links > 1 ? $clog2(Links) : 1;
-  localparam int unsigned FlightDepth = 64;   // frames, and lines, on a fibre; powers of two
-  localparam int unsigned ReceiveItems = 256; // at least the credits of both classes; power of two
-  localparam int unsigned ReceiveLines = 128;
+  localparam int unsigned ReplayItems = replay_items(Reach);
+  localparam int unsigned FlightDepth = 64 << Reach;    // frames, and lines, on a fibre
+  localparam int unsigned ReceiveItems = 256 << Reach;  // at least the credits of both classes
+  localparam int unsigned ReceiveLines = 128 << Reach;
+  localparam int unsigned HeaderWords = header_words(Reach);
   localparam int unsigned LineBits = 8 * LineBytes;
   typedef logic [LinkBits-1:0] link_t;
   typedef logic [$clog2(ReplayItems)-1:0] item_t;
@@ -124,7 +127,8 @@ module lightpath_array
   link_tx #(
     .Near    (Near),
     .Far     (Far),
-    .Requests(Requests)
+    .Requests(Requests),
+    .Reach   (Reach)
   ) u_tx (
     .clk_i,
     .rst_ni,
@@ -148,10 +152,7 @@ module lightpath_array
     .wake_ns_o    (tx_wake_ns)
   );
 
-  link_rx #(
-    .Near(Near),
-    .Far (Far)
-  ) u_rx (
+  link_rx #(.Near(Near), .Far(Far), .Reach(Reach)) u_rx (
     .clk_i,
     .rst_ni,
     .now_i,
@@ -211,10 +212,10 @@ module lightpath_array
               automatic heads_t heads = heads_q[{l, flight_t'(s.rd)}];
               automatic crc_t c = crc_heads(heads, words_q[{l, flight_t'(s.rd)}]);
               for (int unsigned k = 0; k < 32'(lines_q[{l, flight_t'(s.rd)}]); k++)
-                c = crc_line(c, flying_q[{l, flight_t'(s.line_rd + 8'(k))}]);
+                c = crc_line(c, flying_q[{l, flight_t'(s.line_rd + flight_ptr_t'(k))}]);
               arrive[i][j] = 1'b1;
               good[i][j] = crc_q[{l, flight_t'(s.rd)}] == ~c;
-              head[i][j] = frame_head_t'(heads[31:0]);
+              head[i][j] = decode_header(Reach, heads[47:0]);
               arrival[i][j] = '{place: flight_t'(s.rd), line: flight_t'(s.line_rd)};
             end
           end
@@ -254,15 +255,16 @@ module lightpath_array
             if (start_o[i][j] || arrive[i][j]) begin
               automatic flight_state_t s = flight_q[l];
               if (start_o[i][j] && !fault_i[i][j].drop) begin
-                s.line_wr += 8'(send(l, s, frame[i][j], note_i[i][j], fault_i[i][j], last_ns[i][j]));
+                s.line_wr += flight_ptr_t'(send(l, s, frame[i][j], note_i[i][j], fault_i[i][j], last_ns[i][j]));
                 s.wr += 1'b1;
               end
               if (arrive[i][j]) begin
-                s.line_rd += 8'(lines_q[{l, flight_t'(s.rd)}]);
+                s.line_rd += flight_ptr_t'(lines_q[{l, flight_t'(s.rd)}]);
                 s.rd += 1'b1;
               end
               on_fibre[i][j] = s.wr != s.rd;
-              room[i][j] = s.wr - s.rd != 8'(FlightDepth) && s.line_wr - s.line_rd <= 8'(FlightDepth - ItemsMax);
+              room[i][j] = s.wr - s.rd != flight_ptr_t'(FlightDepth)
+                  && s.line_wr - s.line_rd <= flight_ptr_t'(FlightDepth - ItemsMax);
               s.due_ns = due_ns_q[{l, flight_t'(s.rd)}];
               flight_q[l] <= s;
             end
@@ -278,17 +280,17 @@ module lightpath_array
   function automatic count_t send(link_t l, flight_state_t s, tx_frame_t f, link_note_t note, link_fault_t fault,
                                   time_ns_t last);
     heads_t heads = '0;
-    word_ptr_t words = word_ptr_t'(2);
+    word_ptr_t words = word_ptr_t'(HeaderWords);
     crc_t crc = '0;
     count_t lines = '0;
-    heads[31:0] = frame_head_t'{note: note, seq: f.seq, count: f.count};
+    heads[47:0] = encode_header(Reach, '{note: note, seq: f.seq, count: f.count});
     for (int unsigned k = 0; k < ItemsMax; k++) begin
       automatic item_t at = item_t'(f.first) + item_t'(k);
       automatic shape_t shape = shape_q[{l, at}];
       if (k >= 32'(f.count) || f.count == Poll) break;
       if (Requests) begin
         automatic code_t code = encode_request(req_hdr_t'(head_q[{l, at}]),
-            shape.enables ? enables(line_q[{l, at}]) : '0, shape.follows && k != 0);
+            shape.enables ? enables_of(wline_t'(line_q[{l, at}])) : '0, shape.follows && k != 0);
         heads[16*32'(words)+:128] = code.bits;
         words += word_ptr_t'(code.words);
       end else begin
@@ -296,12 +298,13 @@ module lightpath_array
         words += 1'b1;
       end
       if (shape.line) begin
-        flying_q[{l, flight_t'(s.line_wr + 8'(lines))}] = line_q[{l, at}][LineBits-1:0];
+        flying_q[{l, flight_t'(s.line_wr + flight_ptr_t'(lines))}] = line_q[{l, at}][LineBits-1:0];
         lines += 1'b1;
       end
     end
     crc = crc_heads(heads, words);
-    for (int unsigned k = 0; k < 32'(lines); k++) crc = crc_line(crc, flying_q[{l, flight_t'(s.line_wr + 8'(k))}]);
+    for (int unsigned k = 0; k < 32'(lines); k++)
+      crc = crc_line(crc, flying_q[{l, flight_t'(s.line_wr + flight_ptr_t'(k))}]);
     crc = ~crc;
     if (fault.flip != '0) begin
       for (int unsigned b = 0; b < 32; b++) begin
@@ -311,7 +314,7 @@ module lightpath_array
         if (!fault.flip[b]) continue;
         if (at < 16 * 32'(words)) heads[at] = ~heads[at];
         else if (line_at < LineBits * 32'(lines))
-          flying_q[{l, flight_t'(s.line_wr + 8'(line_at / LineBits))}][line_at%LineBits] ^= 1'b1;
+          flying_q[{l, flight_t'(s.line_wr + flight_ptr_t'(line_at / LineBits))}][line_at%LineBits] ^= 1'b1;
         else if (crc_at < $bits(crc_t)) crc[crc_at] = ~crc[crc_at];
       end
     end
@@ -321,11 +324,6 @@ module lightpath_array
     crc_q[{l, flight_t'(s.wr)}] = crc;
     due_ns_q[{l, flight_t'(s.wr)}] = last + time_ns_t'(delay_ns);
     return lines;
-  endfunction
-
-  function automatic logic [63:0] enables(line_t line);
-    wline_t w = wline_t'(line);
-    return w.be;
   endfunction
 
   // Receive: items of an accepted frame into the receive buffer, the oldest one to the output.
@@ -371,7 +369,7 @@ module lightpath_array
   /// Take the items of a frame that is accepted.
   task automatic receive(link_t l, count_t count, arrival_t from, inout held_state_t s);
     heads_t heads = heads_q[{l, from.place}];
-    word_ptr_t words = word_ptr_t'(2);
+    word_ptr_t words = word_ptr_t'(HeaderWords);
     dpa_line_t next_line = '0;
     for (int unsigned k = 0; k < ItemsMax; k++) begin
       automatic request_t r = '0;

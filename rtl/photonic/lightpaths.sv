@@ -9,7 +9,8 @@ module lightpaths
   import pf_link_pkg::*;
 #(
   parameter int unsigned Hosts = 4,
-  parameter int unsigned Modules = 4
+  parameter int unsigned Modules = 4,
+  parameter int unsigned Reach = 0  // pf_link_pkg: how much may be under way on a path
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
@@ -69,6 +70,7 @@ module lightpaths
     .Near    (Hosts),
     .Far     (Modules),
     .Requests(1'b1),
+    .Reach   (Reach),
     .head_t  (req_hdr_t),
     .line_t  (wline_t)
   ) u_requests (
@@ -108,6 +110,7 @@ module lightpaths
     .Near    (Modules),
     .Far     (Hosts),
     .Requests(1'b0),
+    .Reach   (Reach),
     .head_t  (rsp_hdr_t),
     .line_t  (data_t)
   ) u_responses (
@@ -142,5 +145,9 @@ module lightpaths
     .heard_o      (nic_heard),
     .wake_ns_o    (rsp_wake_ns)
   );
+
+  initial begin
+    if (Reach > ReachMax) $fatal(1, "%m: PathReach %0d is outside 0..%0d", Reach, ReachMax);
+  end
 
 endmodule

@@ -10,7 +10,8 @@ module link_rx
   import pf_link_pkg::*;
 #(
   parameter int unsigned Near = 4,
-  parameter int unsigned Far = 4
+  parameter int unsigned Far = 4,
+  parameter int unsigned Reach = 0
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -49,7 +50,8 @@ module link_rx
 
   /// `a` is up to a window behind `b`.
   function automatic logic behind(seq_t a, seq_t b);
-    return b - a != '0 && b - a <= seq_t'(Window);
+    seq_t distance = counted(Reach, b - a);
+    return distance != '0 && distance <= seq_t'(window(Reach));
   endfunction
 
   always_comb begin
@@ -59,7 +61,7 @@ module link_rx
         for (int unsigned j = 0; j < Far; j++) begin
           automatic link_t l = link_t'(i * Far + j);
           accept_o[i][j] = arrive_i[i][j] && good_i[i][j]
-              && has_items(head_i[i][j]) && head_i[i][j].seq == state_q[l].expected;
+              && has_items(head_i[i][j]) && head_i[i][j].seq == counted(Reach, state_q[l].expected);
         end
       end
     end

@@ -6,7 +6,9 @@
 //
 // Go-back-N: a Nak, or no progress for the round trip and `replay_ns` more, sends everything again from the oldest frame that
 // is not acknowledged, in the same frames. When nothing is to be acknowledged but credits are missing, the far end is asked
-// for a note (poll). After `replay_limit` attempts without progress the link is dead until reset: it takes items and drops them.
+// for a note (poll). A poll also goes before every second attempt without progress: errors at a fixed distance would else hit
+// the same frame of every attempt. After `replay_limit` attempts without progress the link is dead until reset: it takes items
+// and drops them.
 
 module link_tx
   import pf_pkg::*;
@@ -15,7 +17,8 @@ module link_tx
 #(
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
-  parameter bit Requests = 1'b1
+  parameter bit Requests = 1'b1,
+  parameter int unsigned Reach = 0
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
@@ -46,6 +49,8 @@ module link_tx
 
   localparam int unsigned Links = Near * Far;
   localparam int unsigned LinkBits = Links > 1 ? $clog2(Links) : 1;
+  localparam int unsigned Window = window(Reach);
+  localparam int unsigned ReplayItems = replay_items(Reach);
   localparam int unsigned ItemBits = $clog2(ReplayItems);
   localparam int unsigned FrameBits = $clog2(Window);
   typedef logic [LinkBits-1:0] link_t;
@@ -105,7 +110,9 @@ module link_tx
             f.bytes = straps_i.head_b + straps_i.crc_b;
             used[0] = s.sent[0] - s.freed[0];
             used[1] = s.sent[1] - s.freed[1];
-            if (resend_q[i][j]) begin
+            if (resend_q[i][j] && poll_q[i][j]) begin
+              left = '0;
+            end else if (resend_q[i][j]) begin
               f.first = s.send_item;
               left = end_q[{l, frame_t'(s.send_seq)}] - s.send_item;
             end else begin
@@ -146,7 +153,7 @@ module link_tx
 
   always_comb begin
     expired = '0;
-    wake_ns_o = |work ? now_i : '1;
+    wake_ns_o = |work || |heard_valid_i ? now_i : '1;  // what is heard may start a replay in the next cycle
     for (int unsigned i = 0; i < Near; i++) begin
       if (watch_q[i] != '0) begin
         for (int unsigned j = 0; j < Far; j++) begin
@@ -215,7 +222,7 @@ module link_tx
                 end
               end
               if (heard_valid_i[i][j]) begin
-                automatic seq_t acked = heard_i[i][j].ack + 1'b1 - s.oldest_seq;
+                automatic seq_t acked = counted(Reach, heard_i[i][j].ack + 1'b1 - s.oldest_seq);
                 if (acked != '0 && acked <= s.next_seq - s.oldest_seq) begin
                   // A replay that has not come so far goes on behind what is acknowledged.
                   automatic logic skip = s.send_seq - s.oldest_seq < acked;
@@ -226,9 +233,9 @@ module link_tx
                   progress = 1'b1;
                 end
                 for (int unsigned c = 0; c < 2; c++) begin
-                  automatic credit_t freed = heard_i[i][j].freed[c] - s.freed[c];
+                  automatic credit_t freed = counted(Reach, heard_i[i][j].freed[c] - s.freed[c]);
                   if (freed != '0 && freed <= s.sent[c] - s.freed[c]) begin
-                    s.freed[c] = heard_i[i][j].freed[c];
+                    s.freed[c] += freed;
                     progress = 1'b1;
                   end
                 end
@@ -240,7 +247,7 @@ module link_tx
                 s.attempts += 1'b1;
                 s.send_seq = s.oldest_seq;
                 s.send_item = s.rd;
-                poll[i][j] = s.oldest_seq == s.next_seq;
+                poll[i][j] = s.oldest_seq == s.next_seq || !s.attempts[0];
               end
               pending[i][j] = s.wr != s.pend;
               resend[i][j] = s.send_seq != s.next_seq;

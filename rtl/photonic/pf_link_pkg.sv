@@ -1,6 +1,6 @@
 // Frames of the lightpaths: their header, their items, and how items are written on the wire.
 //
-// A frame is a header of 4 B, 0 to 4 items, and a CRC-32. On the wire the items' heads come first, then their lines:
+// A frame is a header, 0 to 4 items, and a CRC-32. On the wire the items' heads come first, then their lines:
 //
 //   request     read 6 B; write 6 B + line; partial write 6 B + 8 B enables + line. The 6 B are op, tag and line address.
 //               A write to the line after its predecessor's in the same frame leaves the address out: 2 B. A poisoned write
@@ -10,6 +10,11 @@
 // The header carries the sequence number of a frame with items, and a note to the other direction: which frame was received
 // last in order, whether a replay is wanted, and how many places of the receive buffer have become free since reset, by
 // class. The counts are cumulative, so a note that is lost is made good by the next one.
+//
+// How much may be under way on a path is a matter of its length: full rate needs credits, a window of frames and a replay buffer
+// for rate x round trip (models/frame.py derives them). `Reach` is the binary logarithm of all depths over their least. At 0
+// the header counts with 7 bits and takes 4 B; beyond, it counts with 11 bits and takes 6 B. Ends count with 11 bits always and
+// compare as many as the header has.
 
 package pf_link_pkg;
 
@@ -18,15 +23,38 @@ package pf_link_pkg;
   import pf_crc_pkg::*;
 
   localparam int unsigned ItemsMax = 4;      // of a frame
-  localparam int unsigned Window = 64;       // frames sent and not acknowledged, at most; half of the sequence numbers
-  localparam int unsigned ReplayItems = 128; // items of a link that wait or may have to be sent again; power of two
-  localparam int unsigned CreditsMax = 127;  // of a class
+  localparam int unsigned ReachMax = 4;
 
-  typedef logic [6:0] seq_t;
-  typedef logic [6:0] credit_t;
-  /// Items of a link, modulo twice the depth of its buffer, so that full and empty differ.
-  typedef logic [7:0] item_ptr_t;
+  typedef logic [10:0] seq_t;
+  typedef logic [10:0] credit_t;
+  /// Items of a link, modulo at least twice the depth of its buffer, so that full and empty differ.
+  typedef logic [11:0] item_ptr_t;
   typedef logic [2:0] count_t;
+
+  /// Frames sent and not acknowledged, at most: half of the sequence numbers.
+  function automatic int unsigned window(int unsigned reach);
+    return 64 << reach;
+  endfunction
+
+  /// Items of a link that wait or may have to be sent again.
+  function automatic int unsigned replay_items(int unsigned reach);
+    return 128 << reach;
+  endfunction
+
+  /// Credits of a class, at most: what a header counts.
+  function automatic int unsigned credits_max(int unsigned reach);
+    return (128 << reach) - 1;
+  endfunction
+
+  /// 16-bit words of a frame header.
+  function automatic int unsigned header_words(int unsigned reach);
+    return reach == 0 ? 2 : 3;
+  endfunction
+
+  /// Bits of a sequence number or count that a header carries.
+  function automatic seq_t counted(int unsigned reach, seq_t value);
+    return reach == 0 ? value & seq_t'(7'h7f) : value;
+  endfunction
 
   /// Classes with credits of their own: 0 without a line (reads, completions), 1 with a line (writes, read data).
   typedef struct packed {
@@ -71,20 +99,21 @@ package pf_link_pkg;
   } tx_state_t;
 
   /// What is on a fibre: pointers into the rings of frames and lines; when the next frame is due.
+  typedef logic [10:0] flight_ptr_t;
   typedef struct packed {
-    logic [7:0] wr;
-    logic [7:0] rd;
-    logic [7:0] line_wr;
-    logic [7:0] line_rd;
-    time_ns_t   due_ns;
+    flight_ptr_t wr;
+    flight_ptr_t rd;
+    flight_ptr_t line_wr;
+    flight_ptr_t line_rd;
+    time_ns_t    due_ns;
   } flight_state_t;
 
   /// What is in a receive buffer: pointers into the rings of items and lines.
   typedef struct packed {
-    logic [8:0] wr;
-    logic [8:0] rd;
-    logic [7:0] line_wr;
-    logic [7:0] line_rd;
+    logic [12:0] wr;
+    logic [12:0] rd;
+    logic [11:0] line_wr;
+    logic [11:0] line_rd;
   } held_state_t;
 
   /// State of a receiver.
@@ -104,7 +133,7 @@ package pf_link_pkg;
   } shape_t;
 
   /// Heads of a frame, from bit 0 on: frame header, then items, in units of 16 bits; room for one head more than it can have.
-  localparam int unsigned HeadWords = 2 + (ItemsMax + 1) * 8;
+  localparam int unsigned HeadWords = 3 + (ItemsMax + 1) * 8;
   typedef logic [HeadWords*16-1:0] heads_t;
   typedef logic [5:0] word_ptr_t;
 
@@ -113,6 +142,19 @@ package pf_link_pkg;
     logic [3:0]   words;
     logic [127:0] bits;
   } code_t;
+
+  typedef logic [47:0] header_bits_t;
+
+  function automatic header_bits_t encode_header(int unsigned reach, frame_head_t h);
+    if (reach != 0) return header_bits_t'(h);
+    return {16'b0, h.note.ack[6:0], h.note.nak, h.note.freed[1][6:0], h.note.freed[0][6:0], h.seq[6:0], h.count};
+  endfunction
+
+  function automatic frame_head_t decode_header(int unsigned reach, header_bits_t bits);
+    if (reach != 0) return frame_head_t'(bits);
+    return '{note: '{ack: seq_t'(bits[31:25]), nak: bits[24], freed: {credit_t'(bits[23:17]), credit_t'(bits[16:10])}},
+             seq: seq_t'(bits[9:3]), count: bits[2:0]};
+  endfunction
 
   localparam logic [1:0] OpExtended = 2'd3;  // bits above the tag say what follows: {address, enables, poison}
 
@@ -129,6 +171,10 @@ package pf_link_pkg;
     if (requests && !follows) bytes += straps.address_b;
     if (requests && shape.enables) bytes += straps.enables_b;
     return bytes;
+  endfunction
+
+  function automatic logic [63:0] enables_of(wline_t line);
+    return line.be;
   endfunction
 
   function automatic code_t encode_request(req_hdr_t hdr, logic [63:0] be, logic follows);

@@ -12,6 +12,7 @@ module pf_appliance_top
   parameter int unsigned Modules = 4,
   parameter int unsigned NicTags = 2048,
   parameter int unsigned PathQueueDepth = 2048,
+  parameter int unsigned PathReach = 0,
   parameter int unsigned HbmChannels = 64,
   parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
@@ -139,7 +140,8 @@ module pf_appliance_top
 
   lightpaths #(
     .Hosts  (Hosts),
-    .Modules(Modules)
+    .Modules(Modules),
+    .Reach  (PathReach)
   ) u_paths (
     .clk_i,
     .rst_ni,

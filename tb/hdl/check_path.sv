@@ -8,6 +8,7 @@ module check_path
 #(
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
+  parameter int unsigned Reach = 0,
   parameter type head_t = req_hdr_t
 ) (
   input logic                     clk_i,
@@ -28,7 +29,7 @@ module check_path
 );
 
   localparam int unsigned Links = Near * Far;
-  localparam int unsigned HeldMax = 512;  // items under way on a link: replay and receive buffer together
+  localparam int unsigned HeldMax = 512 << Reach;  // items under way on a link: replay and receive buffer together
 
   typedef struct {
     int unsigned sent[2];   // by class, first transmissions
@@ -52,7 +53,7 @@ module check_path
     int unsigned l = i * Far + j;
     seq_t behind = seen_q[l].fresh - f.seq;
     if (f.count == '0 || f.count == Poll) return;
-    if (f.fresh ? behind != '0 : behind == '0 || behind > seq_t'(Window))
+    if (f.fresh ? behind != '0 : behind == '0 || behind > seq_t'(window(Reach)))
       $fatal(1, "%m: t=%0d ns: link %0d to %0d sends frame %0d, the next new one is %0d", now_i, i, j, f.seq,
              seen_q[l].fresh);
     if (!f.fresh) return;
@@ -61,7 +62,7 @@ module check_path
     seen_q[l].sent[0] += 32'(f.count) - 32'(f.lines);
     for (int unsigned c = 0; c < 2; c++) begin
       automatic int unsigned held = seen_q[l].sent[c] - seen_q[l].taken[c]
-          + (injected("overflow") ? CreditsMax + 1 : 0);
+          + (injected("overflow") ? credits_max(Reach) + 1 : 0);
       if (held > 32'(credits_i[c]))
         $fatal(1, "%m: t=%0d ns: link %0d to %0d: %0d items of class %0d under way, over %0d credits", now_i, i, j,
                held, c, credits_i[c]);
@@ -72,7 +73,7 @@ module check_path
     int unsigned l = i * Far + j;
     if (!good_i[i][j] || injected("crc"))
       $fatal(1, "%m: t=%0d ns: link %0d to %0d accepts a frame with a wrong CRC", now_i, i, j);
-    if (head_i[i][j].seq != seen_q[l].expected || injected("sequence"))
+    if (head_i[i][j].seq != counted(Reach, seen_q[l].expected) || injected("sequence"))
       $fatal(1, "%m: t=%0d ns: link %0d to %0d accepts frame %0d, expected is %0d", now_i, i, j, head_i[i][j].seq,
              seen_q[l].expected);
     seen_q[l].expected += 1'b1;
@@ -132,6 +133,7 @@ endmodule
 bind lightpath_array check_path #(
   .Near  (Near),
   .Far   (Far),
+  .Reach (Reach),
   .head_t(head_t)
 ) u_check (
   .clk_i,

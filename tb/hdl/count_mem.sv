@@ -5,6 +5,9 @@
 //   mem_blocked_cycles       port cycles in which a request could not start for lack of
 //                            0: HBM, 1: DDR5, 2: room for writes, 3: room for responses, 4: an older write to the line, or
 //                            because another port had the channel of 5: HBM, 6: DDR5
+//   mem_late_reads           reads whose data comes more than `LateNs` later than an idle DDR5 would have it, by what they waited
+//                            for most: 0: a refresh, 1: their bank, which another access holds, 2: the data bus, 3: their start;
+//                            and 4: of the first three, those that DDR5 served
 //   mem_refused              poisoned writes that found the poison list full
 //   hbm_busy_ns, ddr_busy_ns 0: data bus time of all channels together, 1: of the busiest channel
 //   hbm_rows, ddr_rows       accesses that found 0: the row open, 1: the bank closed, 2: another row open, 3: a refresh
@@ -19,7 +22,8 @@ module count_mem
   parameter int unsigned HbmChannels = 64,
   parameter int unsigned DdrChannels = 16,
   parameter int unsigned HbmBits = 6,
-  parameter int unsigned DdrBits = 4
+  parameter int unsigned DdrBits = 4,
+  parameter int unsigned LateNs = 16
 ) (
   input logic               clk_i,
   input logic               rst_ni,
@@ -46,6 +50,11 @@ module count_mem
   input access_t            ddr_access_i[Ports],
   input time_ns_t           hbm_done_ns_i[Ports],
   input time_ns_t           ddr_done_ns_i[Ports],
+  input time_ns_t           hbm_column_ns_i[Ports],
+  input time_ns_t           ddr_column_ns_i[Ports],
+  input time_ns_t           since_ns_i     [Ports],  // arrival at the port
+  input time_ns_t           read_done_ns_i [Ports],
+  input time_ns_t           ddr_idle_ns_i,
   input logic [31:0]        refused_count_i
 );
 
@@ -53,6 +62,7 @@ module count_mem
   longint misses_q[2];
   longint redirects_q;
   longint blocked_q[7];
+  longint late_q[5];
   longint hbm_rows_q[4];
   longint ddr_rows_q[4];
   longint hbm_lines_q[HbmChannels];
@@ -88,6 +98,7 @@ module count_mem
     end
     emu_counter("mem_redirects", 32'(id_i), 0, redirects_q);
     for (int i = 0; i < 7; i++) emu_counter("mem_blocked_cycles", 32'(id_i), i, blocked_q[i]);
+    for (int i = 0; i < 5; i++) emu_counter("mem_late_reads", 32'(id_i), i, late_q[i]);
     emu_counter("mem_refused", 32'(id_i), 0, longint'(refused_count_i));
     for (int i = 0; i < 4; i++) begin
       emu_counter("hbm_rows", 32'(id_i), i, hbm_rows_q[i]);
@@ -127,11 +138,29 @@ module count_mem
     end
   endfunction
 
+  function automatic void count_late(int unsigned p);
+    access_t  a = needs_ddr_i[p] ? ddr_access_i[p] : hbm_access_i[p];
+    time_ns_t column_ns = needs_ddr_i[p] ? ddr_column_ns_i[p] : hbm_column_ns_i[p];
+    time_ns_t bank_ns = a.command_ns - now_i;
+    time_ns_t bus_ns = column_ns - a.column_ns;
+    time_ns_t due_ns = since_ns_i[p] + time_ns_t'(straps_i.port_ns);  // it could have started
+    time_ns_t start_ns = now_i - due_ns;
+    int       cause = a.refreshing ? 0 : 1;
+    if (read_done_ns_i[p] <= due_ns + ddr_idle_ns_i + time_ns_t'(LateNs)) return;
+    if (bus_ns > bank_ns) cause = 2;
+    if (start_ns > bank_ns && start_ns > bus_ns) cause = 3;
+    late_q[cause] += 1;
+    if (cause != 3 && needs_ddr_i[p]) late_q[4] += 1;
+  endfunction
+
   always_ff @(posedge clk_i) begin
     if (rst_ni && head_i != '0) begin
       if ((head_i & ~grant_i) != '0) count_blocked(head_i & ~grant_i);
       if (starts_i != '0) begin
-        for (int unsigned p = 0; p < Ports; p++) if (starts_i[p]) count_start(p);
+        for (int unsigned p = 0; p < Ports; p++) begin
+          if (starts_i[p]) count_start(p);
+          if (starts_i[p] && !is_write_i[p]) count_late(p);
+        end
       end
     end
     if (check_pkg::reporting) report();
@@ -171,5 +200,10 @@ bind pf_mem count_mem #(
   .ddr_access_i   (u_ddr.access),
   .hbm_done_ns_i  (hbm_done_ns),
   .ddr_done_ns_i  (ddr_done_ns),
+  .hbm_column_ns_i(u_hbm.column_ns),
+  .ddr_column_ns_i(u_ddr.column_ns),
+  .since_ns_i     (rx_since_ns_i),
+  .read_done_ns_i (read_done_ns),
+  .ddr_idle_ns_i  (ddr_idle_ns),
   .refused_count_i(refused_count)
 );

@@ -11,6 +11,7 @@ module probe_path
   parameter int unsigned Near = 4,
   parameter int unsigned Far = 4,
   parameter bit Requests = 1'b1,
+  parameter int unsigned Reach = 0,
   parameter type head_t = req_hdr_t
 ) (
   input logic                     clk_i,
@@ -43,6 +44,8 @@ module probe_path
     longint no_window;
     longint no_room;
   } counts_t;
+
+  localparam int unsigned ReplayItems = replay_items(Reach);
 
   nic_tag_t    tag_q  [Near*Far*ReplayItems];
   item_ptr_t   wr_q   [Near*Far];
@@ -133,6 +136,7 @@ bind lightpath_array probe_path #(
   .Near    (Near),
   .Far     (Far),
   .Requests(Requests),
+  .Reach   (Reach),
   .head_t  (head_t)
 ) u_probe (
   .clk_i,

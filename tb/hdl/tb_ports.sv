@@ -13,6 +13,7 @@ module tb_ports
   parameter int unsigned Modules = 2,
   parameter int unsigned NicTags = 2048,
   parameter int unsigned PathQueueDepth = 2048,
+  parameter int unsigned PathReach = 0,
   parameter int unsigned HbmChannels = 64,
   parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
@@ -74,7 +75,8 @@ module tb_ports
   logic [$clog2(NicTags):0] unused_tags_used[Hosts];
 
   tb_straps #(
-    .Modules(Modules)
+    .Modules  (Modules),
+    .PathReach(PathReach)
   ) u_straps (
     .straps_o      (straps),
     .decoders_o    (decoders),
@@ -168,6 +170,7 @@ module tb_ports
     .Modules       (Modules),
     .NicTags       (NicTags),
     .PathQueueDepth(PathQueueDepth),
+    .PathReach     (PathReach),
     .HbmChannels   (HbmChannels),
     .HbmBanks      (HbmBanks),
     .HbmSets       (HbmSets),

@@ -15,6 +15,7 @@ module tb_rack
   parameter int unsigned Modules = 2,
   parameter int unsigned NicTags = 2048,
   parameter int unsigned PathQueueDepth = 2048,
+  parameter int unsigned PathReach = 0,
   parameter int unsigned HbmChannels = 64,
   parameter int unsigned HbmBanks = 32,
   parameter int unsigned HbmSets = 4096,
@@ -78,7 +79,8 @@ module tb_rack
   logic [$clog2(NicTags):0] tags_used[Hosts];
 
   tb_straps #(
-    .Modules(Modules)
+    .Modules  (Modules),
+    .PathReach(PathReach)
   ) u_straps (
     .straps_o      (straps),
     .decoders_o    (decoders),
@@ -222,6 +224,7 @@ module tb_rack
       .Modules       (Modules),
       .NicTags       (NicTags),
       .PathQueueDepth(PathQueueDepth),
+      .PathReach     (PathReach),
       .HbmChannels   (HbmChannels),
       .HbmBanks      (HbmBanks),
       .HbmSets       (HbmSets),

@@ -7,7 +7,8 @@ module tb_straps
   import pf_pkg::*;
   import pf_hdm_pkg::*;
 #(
-  parameter int unsigned Modules = 4
+  parameter int unsigned Modules = 4,
+  parameter int unsigned PathReach = 0
 ) (
   output pf_straps_t                  straps_o,
   /// The same decoders serve every host.
@@ -37,7 +38,7 @@ module tb_straps
   endfunction
 
   function automatic pf_link_pkg::credit_t credits(string name, longint unsigned otherwise);
-    return pf_link_pkg::credit_t'(strap(name, otherwise, 1, longint'(pf_link_pkg::CreditsMax)));
+    return pf_link_pkg::credit_t'(strap(name, otherwise, 1, longint'(pf_link_pkg::credits_max(PathReach))));
   endfunction
 
   function automatic bytes_t part(string name, longint unsigned otherwise, longint unsigned low);
@@ -68,7 +69,7 @@ module tb_straps
     straps_o.path.write_credits = credits("path_write_credits", 127);
     straps_o.path.read_credits = credits("path_read_credits", 127);
     straps_o.path.completion_credits = credits("path_completion_credits", 127);
-    straps_o.path.head_b = part("frame_head_b", 4, 4);
+    straps_o.path.head_b = part("frame_head_b", 4, 64'(2 * pf_link_pkg::header_words(PathReach)));
     straps_o.path.crc_b = part("frame_crc_b", 4, 4);
     straps_o.path.address_b = part("frame_address_b", 6, 6);
     straps_o.path.tag_b = part("frame_tag_b", 2, 2);

@@ -3,8 +3,12 @@
 Three curves: reads alone, writes alone, and a mix. Arrivals are random (exponential times between them) and a request's
 latency counts from its arrival, so a host that falls behind shows it. Goals (arXiv 2607.27187, which prints reads and
 writes apart): at the stated load the median write takes 210 to 250 ns, the median read 275 to 290 ns, and 99.9 % of the
-reads at most 320 ns. Each curve rises, and has its knee before 100 %. The mix is measured and held to the shape alone:
-its reads wait for writes to the same banks.
+reads at most 320 ns. Each curve rises, and has its knee before 100 %.
+
+The mix is held to the same medians, and to 320 ns for 99 % of its reads. Its last thousandth is later: HBM refreshes a
+bank 3 % of the time, reads of that bank go to DDR5, and there every write of the write-through cache holds a bank for
+its recovery, precharge and activate. The report says up to which load 99.9 % of the mix's reads stay within 320 ns,
+and `mem_late_reads` what the late ones waited for.
 """
 
 from __future__ import annotations
@@ -86,12 +90,14 @@ class LoadedLatency(Job):
         checks = traffic.Checks()
         phases = iter(limits.phases(ctx, self._loads))
         curves: dict[str, Any] = {}
+        before = None
         for curve in self._shares:
             points = []
             for percent in self._percents:
                 load, reading, figures, limit = next(phases)
                 checks.run(reading.check_clean, load.name)
-                points.append(_point(percent, load, figures, limit))
+                points.append(_point(percent, load, figures, limit) | {"late": limits.late_reads(before, reading)})
+                before = reading
             knee = next((p["percent"] for p in points if p["mean_ns"] > KNEE * points[0]["mean_ns"]), None)
             checks.run(_rises, curve, points)
             checks.run(_has_knee, curve, knee)
@@ -101,7 +107,17 @@ class LoadedLatency(Job):
         checks.run(_printed, "write median", stated["write"]["write"]["p50_ns"], *WRITE_NS)
         checks.run(_printed, "read median", stated["read"]["read"]["p50_ns"], *READ_NS)
         checks.run(_printed, "P99.9 of reads", stated["read"]["read"]["p999_ns"], 0, READ_TAIL_NS)
-        metrics = {"loaded": {"stated_percent": options.stated_percent, "stated": stated, "curves": curves}}
+        checks.run(_printed, "write median of the mix", stated["mix"]["write"]["p50_ns"], *WRITE_NS)
+        checks.run(_printed, "read median of the mix", stated["mix"]["read"]["p50_ns"], *READ_NS)
+        checks.run(_printed, "P99 of the mix's reads", stated["mix"]["read"]["p99_ns"], 0, READ_TAIL_NS)
+        metrics = {
+            "loaded": {
+                "stated_percent": options.stated_percent,
+                "mix_tail_percent": _within_tail(curves["mix"]["points"]),
+                "stated": stated,
+                "curves": curves,
+            }
+        }
         checks.done(self.report(metrics))
         return metrics
 
@@ -120,7 +136,12 @@ class LoadedLatency(Job):
                 )
                 rates = f"{point['offered_gb_s']:8.2f} {point['carried_gb_s']:8.2f}"
                 lines.append(f"{point['percent']:3} %  {rates}             {tails}")
-        lines.append(f"stated load: {metrics['loaded']['stated_percent']} %")
+        loaded = metrics["loaded"]
+        late = ", ".join(f"{cause} {count:,}" for cause, count in loaded["stated"]["mix"]["late"].items())
+        lines.append(f"stated load: {loaded['stated_percent']} %; there the mix's late reads at the memory: {late}")
+        lines.append(
+            f"99.9 % of the mix's reads within {READ_TAIL_NS} ns up to {loaded['mix_tail_percent']} % (measured)"
+        )
         return "\n".join(lines)
 
 
@@ -141,6 +162,16 @@ def _point(percent: int, load: Load, figures: list[HostFigures], limit: limits.L
         "mean_ns": round(total / (read.count + write.count), 2),
         "limit": limit.resource,
     }
+
+
+def _within_tail(points: list[dict[str, Any]]) -> int | None:
+    """Highest load up to which 99.9 % of the reads stay within the printed tail; None: not even the lightest."""
+    found = None
+    for point in points:
+        if point["read"]["p999_ns"] > READ_TAIL_NS:
+            break
+        found = point["percent"]
+    return found
 
 
 def _printed(what: str, value: int, low: int, high: int) -> None:

@@ -59,6 +59,10 @@ class MemoryScoreboard(uvm_subscriber):
         self._lines: dict[int, LineHistory] = {}
         self._unsettled: dict[int, frozenset[LineState]] = {}
         self._modules: dict[int, int] = {}
+        self.loads: Counter[tuple[int, int, int]] = Counter()
+        """Answers of the memory by host, module and DevLoad."""
+        self.poisoned: Counter[int] = Counter()
+        """Reads that were answered with poison, by line."""
 
     @property
     def in_flight(self) -> int:
@@ -126,6 +130,8 @@ class MemoryScoreboard(uvm_subscriber):
 
     def _complete(self, request: Request, response: Response) -> None:
         """A transaction with the memory has ended: into the history of its line."""
+        self.loads[request.host, self.module(request.line), response.load] += 1
+        self.poisoned[request.line] += response.poison
         failed = response.nxm or response.error
         if response.error and request.poison:
             self._refuse(request, response.time_ns)

@@ -37,6 +37,7 @@ TWINS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], list[Any]]]] = {
     ),
     "poison_lost": (lambda m: isinstance(m, Response) and m.poison, lambda m: [replace(m, poison=False)]),
     "poison_at_random": (lambda m: _read_data(m) and not m.poison, lambda m: [replace(m, poison=True)]),
+    "load_at_random": (lambda m: isinstance(m, Response) and m.load == 0, lambda m: [replace(m, load=3)]),
     "ghost_request": (
         lambda m: isinstance(m, Request) and m.opcode is Opcode.MEM_WR,
         lambda m: [m, replace(m, tag=m.tag ^ 0x800)],

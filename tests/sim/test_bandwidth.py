@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 
+from prismem.models import profile
+from prismem.models.flit import packing_bound_gb_per_s
+from prismem.models.latency import path_bound_gb_per_s
+from prismem.models.profile import LONG_HEADER_B
+from prismem.models.profile_tables import CREDIT_CLASSES
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.spec import make_spec
 from prismem.tb.tests.module_bandwidth import PROMISED
@@ -50,6 +55,54 @@ def test_a_mesh_of_two_by_two() -> None:
     bandwidth = good("mesh_bandwidth", 2, 2)["bandwidth"]
     assert min(bandwidth["hosts_gb_s"]) >= 0.97 * bandwidth["bound_gb_s"]
     assert bandwidth["hot"]["loss_max"] < 0.01
+
+
+def test_the_nic_shares_a_slow_link_fairly() -> None:
+    """Two lightpaths bring more than the CXL link of their host takes: each gets half of it, within 3 %."""
+    options = {"ber_e12": "0", "read_permille": "1000", "outstanding": "128", "requests": "4000"}
+    sets = ("cxl.rate=32 GB/s",)
+    result = execute(make_spec("link_faults", hosts=2, modules=2, sets=sets, options=options))
+    assert result.passed, result.text()
+    rates = {(path["host"], path["module"]): path["gb_s"] for path in result.metrics["paths"]}
+    bound = packing_bound_gb_per_s(profile.load("pfma", sets), 1.0)
+    for host in range(2):
+        ours = [rates[host, module] for module in range(2)]
+        assert 0.96 * bound <= sum(ours) <= 1.01 * bound
+        assert min(ours) >= 0.97 * sum(ours) / 2
+
+
+@pytest.mark.parametrize("request_bytes", [256, 1024])
+@pytest.mark.parametrize("read_permille", [1000, 0, 500])
+def test_bursts_fill_the_paths(request_bytes: int, read_permille: int) -> None:
+    """Linear requests of 4 and 16 lines: 97 % of what frames allow whose writes share an address."""
+    options = {
+        "pattern": "linear",
+        "request_bytes": str(request_bytes),
+        "read_permille": str(read_permille),
+        "outstanding": "1024",  # 16 lines each: of a mix, now and then all are reads or all are writes
+        "requests": str(24_000 * 64 // request_bytes),
+        "warmup": str(4_000 * 64 // request_bytes),
+    }
+    result = execute(make_spec("engines", hosts=2, modules=2, options=options))
+    assert result.passed, result.text()
+    pfma = profile.load("pfma")
+    share = read_permille / 1000
+    burst = 1 if read_permille == 500 else 4  # reads between them part writes that follow each other
+    bound = min(2 * path_bound_gb_per_s(pfma, share, burst), packing_bound_gb_per_s(pfma, share))
+    assert min(result.metrics["engines"]["hosts_gb_s"]) >= 0.97 * bound
+    assert max(result.metrics["engines"]["hosts_gb_s"]) <= 1.01 * 2 * path_bound_gb_per_s(pfma, share, 4)
+
+
+@pytest.mark.regress
+def test_a_hundred_metres_are_full() -> None:
+    """With the credits and buffers for a round trip of 1.1 us a port reads at 97 % of its wire, and 1 us later."""
+    credits = [f"path.{name}_credits=1023" for name in CREDIT_CLASSES]
+    sets = ("path.fibre_length=100 m", f"frame.header={LONG_HEADER_B} B", *credits)
+    options = {"outstanding": "1024", "read_permille": "1000", "requests": "60000", "warmup": "10000"}
+    result = execute(make_spec("engines", hosts=1, modules=1, sets=sets, options=options))
+    assert result.passed, result.text()
+    bound = path_bound_gb_per_s(profile.load("pfma", sets), 1.0)
+    assert 0.97 * bound <= result.metrics["engines"]["hosts_gb_s"][0] <= 1.001 * bound
 
 
 @pytest.mark.regress

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from prismem.models import frame, profile
+from prismem.models.profile import LONG_HEADER_B, SHORT_CREDITS_MAX
+from prismem.models.profile_tables import CREDIT_CLASSES
 from prismem.paths import RTL
 from prismem.tb.runner.build import Build, build_hdl, hdl_sources
 from prismem.tb.runner.execute import simulate
@@ -44,11 +46,17 @@ class Run:
 Drive = Callable[..., Run]
 
 
-@pytest.fixture(scope="module")
-def bench() -> Build:
+def build(reach: int) -> Build:
     rtl = (RTL / "common", RTL / "photonic", RTL / "cxl" / "cxl_pkg.sv", RTL / "pf_nic" / "pf_hdm_pkg.sv")
     keep = [p for p in hdl_sources() if p in rtl or p.parent in rtl or p.suffix == ".vlt" or p.stem in BENCH_FILES]
-    return build_hdl("path_bench_top", [BENCH / "path_bench_top.vlt", *keep, BENCH / "path_bench_top.sv"], {})
+    return build_hdl(
+        "path_bench_top", [BENCH / "path_bench_top.vlt", *keep, BENCH / "path_bench_top.sv"], {"Reach": reach}
+    )
+
+
+@pytest.fixture(scope="module")
+def bench() -> Build:
+    return build(0)
 
 
 @pytest.fixture
@@ -57,9 +65,11 @@ def drive(bench: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driv
     monkeypatch.syspath_prepend(str(HERE))
 
     def run(*sets: str, **arguments: int) -> Run:
-        straps = profile.load("pfma", sets).straps(1) | arguments
+        loaded = profile.load("pfma", sets)
+        made = build(loaded.path_reach) if loaded.path_reach else bench
+        straps = loaded.straps(1) | arguments
         environment = {"PRISMEM_PATH_BENCH_NS_MAX": str(TIME_NS_MAX)}
-        problem = simulate(bench, "path_bench", tmp_path, seed=1, plusargs=straps, environment=environment)
+        problem = simulate(made, "path_bench", tmp_path, seed=1, plusargs=straps, environment=environment)
         log = (tmp_path / LOG_FILE).read_text(errors="replace")
         results: dict[str, dict[int, int]] = {}
         for name, index, value in re.findall(r"^RESULT (\w+) (\d+) (\d+)$", log, re.MULTILINE):
@@ -149,11 +159,59 @@ def test_the_replay_limit_ends_a_path(drive: Drive) -> None:
 @pytest.mark.parametrize("rate", ["28.125 GB/s", "14 GB/s"])
 def test_both_directions_at_once(drive: Drive, rate: str) -> None:
     """Full load both ways: the mix of items fills the wire to 97 % of what their frames take."""
-    items = 8_000
-    loaded = profile.load("pfma", [f"path.rate={rate}"])
-    run = arrived(drive(f"path.rate={rate}", items=items), items)
+    full_rate(drive, f"path.rate={rate}", items=8_000)
+
+
+def full_rate(drive: Drive, *sets: str, items: int) -> None:
+    """Raise unless a path is full in the direction of the responses; the first and the last flight are left out."""
+    loaded = profile.load("pfma", sets)
+    run = arrived(drive(*sets, items=items), items)
     # Half of the items to the NIC have a line, by chance: 66 B and 2 B in equal parts, within 1 %.
     sizes = [frame.response_item_bytes(loaded, kind) for kind in ("read", "write")]
     bytes_an_item = sum(sizes) / 2 + frame.frame_bytes(loaded, []) / frame.ITEMS_MAX
     best_ns = items * bytes_an_item / (loaded.path.rate.canonical / 16)
-    assert 0.99 * best_ns <= run.results["end_ns"][RESPONSES] <= best_ns / 0.97
+    flight_ns = loaded.path.fibre_length.canonical - PFMA.path.fibre_length.canonical
+    assert 0.99 * best_ns <= run.results["end_ns"][RESPONSES] - flight_ns <= best_ns / 0.97
+
+
+def fibre(length_m: int) -> list[str]:
+    """Settings of a fibre: its length, and the credits that its round trip takes, in the header that counts so many."""
+    base = [f"path.fibre_length={length_m} m"]
+    needed = frame.credits_needed(profile.load("pfma", base))
+    if needed <= SHORT_CREDITS_MAX:
+        return base
+    depth = 1 << needed.bit_length()
+    return [
+        *base,
+        f"frame.header={LONG_HEADER_B} B",
+        *(f"path.{name}_credits={depth - 1}" for name in CREDIT_CLASSES),
+    ]
+
+
+LONG = [pytest.param(length_m, marks=pytest.mark.regress) for length_m in (10, 50)]  # a build each
+
+
+@pytest.mark.parametrize("length_m", [1, *LONG, 100])
+def test_any_length_of_fibre_is_full(drive: Drive, length_m: int) -> None:
+    """With credits for rate x round trip, 97 % of the wire; 100 m take 856 of a class."""
+    full_rate(drive, *fibre(length_m), items=12_000)
+
+
+def test_few_credits_limit_a_long_fibre(drive: Drive) -> None:
+    """127 credits of a class and 100 m: no more than 127 items of a class a round trip; the same items come."""
+    items = 3_000
+    run = arrived(drive("path.fibre_length=100 m", items=items), items)
+    round_trip_ns = 2 * (500 + PFMA.path.phy_time.canonical)
+    assert run.results["end_ns"][RESPONSES] >= 0.95 * items / 2 / 127 * round_trip_ns
+
+
+def test_bits_flip_on_a_long_fibre(drive: Drive) -> None:
+    """Every hundredth frame has an error, with hundreds of frames under way and numbers that wrap."""
+    run = arrived(drive(*fibre(100), items=20_000, flip_permille=10, stall_permille=100), 20_000)
+    assert min(run.both("flips")) > 10
+
+
+@pytest.mark.parametrize("every", [2, 3, 4, 6, 8, 16])
+def test_errors_at_a_fixed_distance_do_not_stop_a_path(drive: Drive, every: int) -> None:
+    """A replay that always has the same length does not meet the same error for ever: attempts differ in length."""
+    arrived(drive(items=600, flip_every=every), 600)

@@ -108,10 +108,20 @@ def test_an_impossible_fault_is_refused_by_name(injector: Build, tmp_path: Path,
         inject(injector, tmp_path, **{name: value})
 
 
-def run(sets: tuple[str, ...] = (), seed: int = 1, hosts: int = 2, modules: int = 2, **options: Any) -> Result:
+def run(
+    sets: tuple[str, ...] = (),
+    seed: int = 1,
+    hosts: int = 2,
+    modules: int = 2,
+    every_cycle: bool = False,
+    **options: Any,
+) -> Result:
     """Job link_faults."""
     text = {name: str(value) for name, value in options.items()}
-    return execute(make_spec("link_faults", sets=sets, seed=seed, hosts=hosts, modules=modules, options=text))
+    spec = make_spec(
+        "link_faults", sets=sets, seed=seed, hosts=hosts, modules=modules, every_cycle=every_cycle, options=text
+    )
+    return execute(spec)
 
 
 def good(**options: Any) -> dict[str, Any]:
@@ -165,6 +175,18 @@ def test_every_error_of_a_path_is_noticed() -> None:
         )  # some are under way at the end
 
 
+def test_skipped_cycles_change_nothing_under_replays() -> None:
+    """Errors on all links and gaps between requests: with every cycle clocked, each figure is the same."""
+    options: dict[str, Any] = {"ber_e12": 10**8, "drop_e6": 2_000, "gap_ns": 400, "outstanding": 2, "requests": 400}
+    short, whole = run(**options), run(every_cycle=True, **options)
+    assert short.passed, short.text()
+    assert short.metrics["faults"]["replays"] > 100
+    same = [{key: value for key, value in result.metrics.items() if key != "run"} for result in (short, whole)]
+    assert same[0] == same[1]
+    assert short.metrics["run"]["digest"] == whole.metrics["run"]["digest"]
+    assert short.metrics["run"]["cycles"] < whole.metrics["run"]["cycles"]
+
+
 @pytest.mark.parametrize("links", ["paths", "cxl"])
 def test_an_error_costs_a_round_trip_and_no_time_out(links: str) -> None:
     """One request in flight on each path and rare errors: a Nak repairs them long before the replay timer would."""
@@ -192,7 +214,7 @@ def test_an_outage_of_a_microsecond_delays_and_loses_nothing(dark: str) -> None:
 @pytest.mark.parametrize("dark", ["path", "response", "module", "cxl"])
 def test_what_is_dead_is_refused_and_nothing_else_notices(dark: str) -> None:
     """Outstanding and new requests get poison or an error in time; the other paths keep their rate within 1 %."""
-    options: dict[str, Any] = {"ber_e12": 0, "gap_ns": 200}
+    options: dict[str, Any] = {"ber_e12": 0, "gap_ns": 200, "requests": 6_000}
     before = {(path["host"], path["module"]): path["gb_s"] for path in run(**options).metrics["paths"]}
     metrics = good(dark=dark, dark_for_ns=0, **options)
     assert metrics["faults"]["answered_with_poison"] > 0 < metrics["faults"]["answered_with_error"]

@@ -52,6 +52,8 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
     ("dead_link", {"twin": "lost_cmp"}, NEVER_ANSWERED),
     ("poison", {"twin": "poison_lost"}, NO_ORDER),
     ("poison", {"twin": "poison_at_random"}, NO_ORDER),
+    ("one_poison", {"twin": "poison_at_random"}, NO_ORDER + r"|reads poison from lines \['0x\w+'\], bad is None"),
+    ("dev_load", {"twin": "load_at_random"}, "an idle device does not tell a light load; host 0 module 0 level 0: "),
     ("path_drop", {"twin": "path_doubled"}, r"lost, doubled, swapped or changed|came out that did not go in"),
 ]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from prismem.errors import ProfileError
 from prismem.models import frame, profile
 from prismem.models.frame import Kind
 
@@ -46,3 +47,18 @@ def test_payload_bounds(read_share: float, burst_lines: int, bytes_of_four: int)
 def test_the_printed_goodput_is_possible() -> None:
     """arXiv 2607.27187 prints 25.6 GB/s a port."""
     assert frame.path_bound_gb_per_s(PFMA, 1.0) > 25.6
+
+
+@pytest.mark.parametrize(("length_m", "credits"), [(1, 82), (5, 114), (10, 153), (50, 465), (100, 856)])
+def test_credits_cover_the_round_trip(length_m: int, credits: int) -> None:
+    """2 x (28 ns + 5 ns/m) and four frames of 272 B at 28.125 GB/s, 9.67 ns each, in items of 36 B, 1.28 ns each."""
+    assert frame.credits_needed(profile.load("pfma", [f"path.fibre_length={length_m} m"])) == credits
+
+
+def test_more_credits_take_a_longer_header_and_deeper_buffers() -> None:
+    """127 are what 7 bits count; every doubling is a build of its own."""
+    with pytest.raises(ProfileError, match=r"path.read_credits: .* set frame.header='6 B'"):
+        profile.load("pfma", ["path.read_credits=128"])
+    for credits, reach in ((127, 0), (128, 1), (255, 1), (256, 2), (511, 2), (2047, 4)):
+        long = profile.load("pfma", [f"path.read_credits={credits}", "frame.header=6 B"])
+        assert long.parameters(1, 1)["PathReach"] == reach

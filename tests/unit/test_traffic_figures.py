@@ -141,3 +141,12 @@ def test_waiting_for_banks_is_the_limit_when_no_bus_is_full() -> None:
 def test_light_load_has_no_limit_but_itself() -> None:
     before, after = readings(path_rsp_busy_ns=1_000, port_lines=400)
     assert limits.limit(before, after, profile.load("pfma")).resource == "lines in flight"
+
+
+def test_late_reads_by_what_they_waited_for() -> None:
+    """Over both modules, from one reading to the next; those that DDR5 served count once more."""
+    before = Reading({"mem_late_reads": [[0, 1, 5], [0, 4, 5]]})
+    after = Reading({"mem_late_reads": [[0, 0, 2], [0, 1, 9], [1, 1, 3], [0, 4, 8], [1, 3, 7]]})
+    assert limits.late_reads(before, after) == {
+        "refresh": 2, "bank held by another access": 7, "data bus": 0, "start": 7, "of DDR5": 3,
+    }  # fmt: skip

@@ -1,6 +1,7 @@
 """Tests of the environment, by name; `prismem uvm NAME` runs one."""
 
 from prismem.tb.uvm.tests.base import BaseTest
+from prismem.tb.uvm.tests.directed import DevLoadTest, OnePoisonTest
 from prismem.tb.uvm.tests.faults import (
     CxlDropTest,
     CxlFlipTest,
@@ -39,4 +40,6 @@ TESTS: dict[str, type[BaseTest]] = {
     "dead_path": DeadPathTest,
     "dead_link": DeadLinkTest,
     "poison": PoisonTest,
+    "one_poison": OnePoisonTest,
+    "dev_load": DevLoadTest,
 }

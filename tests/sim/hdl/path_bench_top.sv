@@ -15,7 +15,9 @@ module path_bench_top
   import pf_pkg::*;
   import pf_hdm_pkg::*;
   import pf_link_pkg::*;
-(
+#(
+  parameter int unsigned Reach = 0
+) (
   input  logic        clk_i,
   input  logic        rst_ni,
   output logic        done_o,
@@ -34,7 +36,9 @@ module path_bench_top
   pf_straps_t straps;
   logic [63:0] unused_module_lines;
   hdm_decoder_t [Decoders-1:0] unused_decoders;
-  tb_straps #(.Modules(1)) u_straps (.straps_o(straps), .decoders_o(unused_decoders), .module_lines_o(unused_module_lines));
+  tb_straps #(.Modules(1), .PathReach(Reach)) u_straps (
+    .straps_o(straps), .decoders_o(unused_decoders), .module_lines_o(unused_module_lines)
+  );
 
   longint unsigned items, seed, stall_permille, gap_permille, flip_every, flip_permille, drop_permille, drop_notes, longest;
   longint unsigned dark_ns, dark_for_ns, dark_side;
@@ -118,7 +122,7 @@ module path_bench_top
   assign done_o = done_q;
 
   lightpaths #(
-    .Hosts(1), .Modules(1)
+    .Hosts(1), .Modules(1), .Reach(Reach)
   ) u_dut (
     .clk_i, .rst_ni, .now_i(now_q), .straps_i(straps.path),
     .req_tx_valid_i(req_tx_valid), .req_tx_has_data_i(next[0].has_data), .req_tx_ready_o(req_tx_ready),
