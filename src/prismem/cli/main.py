@@ -164,40 +164,14 @@ def demo() -> None:
 
 
 @cli.command()
-def bench() -> None:
+@click.option("--library", is_flag=True, help="The library on real instructions beside dict, Redis and memcpy instead.")
+def bench(library: bool) -> None:
     """Cycles a second, cost of a hooked load, checked accesses a second; leaves build/bench/result.json."""
-    from prismem.cli.bench import run
+    from prismem.cli import bench as simulation
+    from prismem.cli import bench_native
 
+    run = bench_native.run if library else simulation.run
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
-
-
-@cli.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--coherent", is_flag=True, help="Only with all threads on one coherent host.")
-@click.option("--noncoherent", is_flag=True, help="Only with the hosts as written.")
-@click.option(
-    "--bound-cache-events", type=int, metavar="K", help="At most K fills, evictions and write-backs in a run."
-)
-@click.option("--trace", is_flag=True, help="Show the shortest bad run, and the shortest way into a trap state.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def litmus(
-    files: tuple[Path, ...],
-    coherent: bool,
-    noncoherent: bool,
-    bound_cache_events: int | None,
-    trace: bool,
-    as_json: bool,
-) -> None:
-    """Verdicts of litmus programs FILES (or folders of them) over all interleavings; see docs/litmus.md."""
-    from prismem.cli.litmus import run
-
-    if coherent and noncoherent:
-        raise MisuseError("--coherent --noncoherent: one of them, or none for both")
-    asked = {"--coherent": coherent, "--noncoherent": noncoherent, "--trace": trace}
-    options = [name for name, wanted in asked.items() if wanted]
-    if bound_cache_events is not None:
-        options += ["--bound-cache-events", str(bound_cache_events)]
-    sys.exit(EXIT_PASSED if run(files, options, as_json=as_json) else EXIT_FAILED)
 
 
 @cli.command()
