@@ -175,6 +175,35 @@ def bench(library: bool) -> None:
 
 
 @cli.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--coherent", is_flag=True, help="Only with all threads on one coherent host.")
+@click.option("--noncoherent", is_flag=True, help="Only with the hosts as written.")
+@click.option(
+    "--bound-cache-events", type=int, metavar="K", help="At most K fills, evictions and write-backs in a run."
+)
+@click.option("--trace", is_flag=True, help="Show the shortest bad run, and the shortest way into a trap state.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def litmus(
+    files: tuple[Path, ...],
+    coherent: bool,
+    noncoherent: bool,
+    bound_cache_events: int | None,
+    trace: bool,
+    as_json: bool,
+) -> None:
+    """Verdicts of litmus programs FILES (or folders of them) over all interleavings; see docs/litmus.md."""
+    from prismem.cli.litmus import run
+
+    if coherent and noncoherent:
+        raise MisuseError("--coherent --noncoherent: one of them, or none for both")
+    asked = {"--coherent": coherent, "--noncoherent": noncoherent, "--trace": trace}
+    options = [name for name, wanted in asked.items() if wanted]
+    if bound_cache_events is not None:
+        options += ["--bound-cache-events", str(bound_cache_events)]
+    sys.exit(EXIT_PASSED if run(files, options, as_json=as_json) else EXIT_FAILED)
+
+
+@cli.command()
 def coverage() -> None:
     """Run what the coverage plan lists, on builds that count lines; merge and judge."""
     from prismem.cli.coverage import run
