@@ -1,4 +1,4 @@
-"""Payload by the CUDA runtime: a fake one (programs/fake_cudart.c) refuses, fails, is slow, and writes down the calls."""
+"""Payload by the CUDA runtime: a fake one (programs/fake_cudart.c) refuses, fails, is slow and notes its calls."""
 
 from __future__ import annotations
 
