@@ -22,7 +22,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
 unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
 
-.PHONY: help demo test sim regress report coverage rtl-mutants bench crash-sweep lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native crash-sweep lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ crash-sweep: $(READY) ## a host dies before every store, flush and fence of the 
 
 bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> build/bench/result.json
 	@$(BIN)/prismem bench
+
+bench-native: $(READY) ## the library beside dict, Redis and memcpy, lines flushed -> build/bench_native/result.json
+	@$(BIN)/prismem bench --library
 
 lint: $(READY) ## ruff, mypy, verible, verilator --lint-only -Wall, clang-format
 	@$(BIN)/prismem lint

@@ -68,6 +68,8 @@ typedef struct pmi_guard {
 typedef struct pmi_heap pmi_heap;
 /* Pins of this node by request (pins.c). */
 typedef struct pmi_pin_table pmi_pin_table;
+/* The pool's mapping as the CUDA runtime knows it (dma_cuda.c). */
+typedef struct pmi_cuda_pool pmi_cuda_pool;
 /* State of a lock manager (manager.c). */
 typedef struct pmi_manager pmi_manager;
 
@@ -98,6 +100,7 @@ struct pm_pool {
   pmi_guard meta, alloc, index, object;
   pmi_heap *heap;
   pmi_pin_table *pins;
+  pmi_cuda_pool *cuda; /* NULL until the first such transfer */
   pthread_mutex_t manager_mutex;
   pmi_manager *manager;
   pmi_channel_end *senders, *receivers; /* [node][channel] */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dma_cuda.h"
 #include "hold.h"
 #include "lease.h"
 
@@ -135,6 +136,7 @@ int pmi_usable(const pm_pool *pool) {
 }
 
 static void dispose(pm_pool *pool) {
+  pmi_cuda_close(pool);
   pmi_channels_close(pool);
   pmi_manager_close(pool);
   pmi_pins_close(pool);

@@ -195,6 +195,7 @@ void pm_store_line(void *p, const void *src) {
   pm_publish(p, PM_LINE);
 }
 
+#ifdef PRISMEM_HOOKED
 void pmi_stream_copy(void *pool, const void *src, size_t n) {
   long long *to = pool;
   const char *from = src;
@@ -205,6 +206,22 @@ void pmi_stream_copy(void *pool, const void *src, size_t n) {
   }
   _mm_sfence();
 }
+#else
+/* A whole line at a time, so that a write-combining buffer never goes out in parts. */
+void pmi_stream_copy(void *pool, const void *src, size_t n) {
+  __m128i *to = pool;
+  const __m128i *from = src;
+  for (const __m128i *end = to + n / sizeof *to; to < end; to += 4, from += 4) {
+    const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+    const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+    _mm_stream_si128(to, a);
+    _mm_stream_si128(to + 1, b);
+    _mm_stream_si128(to + 2, c);
+    _mm_stream_si128(to + 3, d);
+  }
+  _mm_sfence();
+}
+#endif
 
 void pm_relax(void) {
   _mm_pause();

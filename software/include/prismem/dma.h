@@ -35,8 +35,11 @@ typedef struct pm_dma_engine {
 /** Weak symbol: a platform that has an engine defines it. */
 const pm_dma_engine *pm_dma_provider(void);
 
-/** "auto": the engine where there is one; "stream": streaming stores and loads even there. The default is auto; the environment
- *  variable PM_DMA or this call, while no transfer is in flight, chooses. -EINVAL for another name. */
+/** Who moves payload: "auto": the platform's engine, or streaming stores where there is none; "stream": streaming stores and
+ *  loads even there; "cuda": the CUDA runtime, for memory of a GPU, looked for when it is asked for (file PM_CUDA_RUNTIME, or
+ *  libcudart.so); the pool is registered with it in pieces of at most 64 GiB, and where it refuses that, transfers go through a
+ *  bounce buffer. The default is auto; the environment variable PM_DMA or this call, while no transfer is in flight, chooses.
+ *  -EINVAL for another name, -ENODEV without runtime or GPU (pm_error_text() says what is missing). */
 int pm_dma_force(const char *name);
 
 #ifdef __cplusplus

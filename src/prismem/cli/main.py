@@ -164,10 +164,13 @@ def demo() -> None:
 
 
 @cli.command()
-def bench() -> None:
+@click.option("--library", is_flag=True, help="The library on real instructions beside dict, Redis and memcpy instead.")
+def bench(library: bool) -> None:
     """Cycles a second, cost of a hooked load, checked accesses a second; leaves build/bench/result.json."""
-    from prismem.cli.bench import run
+    from prismem.cli import bench as simulation
+    from prismem.cli import bench_native
 
+    run = bench_native.run if library else simulation.run
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
