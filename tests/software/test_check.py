@@ -14,7 +14,7 @@ import pytest
 
 from prismem.lib.check.compiler import build
 from prismem.lib.check.log import LOG_FILE
-from prismem.lib.check.machine import Choice, Explorer
+from prismem.lib.check.machine import Choice, Explorer, Strategy
 from prismem.lib.check.run import PAGE_FILE
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.check.story import STEPS_MAX
@@ -139,6 +139,88 @@ def test_equal_seeds_give_equal_executions_and_others_differ() -> None:
         assert len({digest(seed, first) for seed in (1, 2) for first in (0, 1)}) == 4
     finally:
         ex.close()
+
+
+@pytest.mark.parametrize("strategy", [Strategy.PCT, Strategy.DFS])
+def test_logs_of_searches_replay(strategy: Strategy) -> None:
+    """Executions that priorities or the exhaustive search chose replay with equal digests too."""
+    ex = explorer(EXAMPLES / "ring.c", ("-DMENDED",))
+    whole = 0
+    try:
+        for executions in range(1, 60):
+            ex.explore(
+                Policy.RANDOM,
+                seed=2,
+                first=0,
+                executions=executions,
+                time_ns=0,
+                switch_every=0,
+                event_every=0,
+                strategy=strategy,
+                events_max=1,
+            )
+            log, key = ex.choices(), ex.fault()
+            if any(thread["state"] != "done" for thread in ex.report()["threads"]):
+                continue  # left by the search, which knows how it goes on
+            whole += 1
+            assert ex.replay(log) == key
+        assert whole >= 10
+    finally:
+        ex.close()
+
+
+@pytest.mark.parametrize("events", [0, 1])
+def test_a_small_program_is_searched_to_the_end(events: int) -> None:
+    """The search ends by itself on a right program; it visits each execution once, whatever the chunks it is run in."""
+    ex = explorer(EXAMPLES / "no_data_flush.c", ("-DMENDED",))
+
+    def dfs(first: int, executions: int) -> tuple[int, bool]:
+        found = ex.explore(
+            Policy.RANDOM,
+            seed=1,
+            first=first,
+            executions=executions,
+            time_ns=0,
+            switch_every=0,
+            event_every=0,
+            strategy=Strategy.DFS,
+            events_max=events,
+        )
+        assert not found.found
+        return found.executions, found.complete
+
+    try:
+        whole, complete = dfs(0, 200_000)
+        assert complete
+        assert dfs(0, 1000) == (1000, False)
+        assert dfs(1000, 200_000) == (whole - 1000, True)
+    finally:
+        ex.close()
+
+
+# Faults of programs that are small enough, with what the exhaustive search needs: no or one cache event.
+SEARCHED = (
+    "no_data_flush",
+    "late_flush",
+    "no_store_fence",
+    "no_load_fence",
+    "early_invalidate",
+    "clwb_reader",
+    "seqlock",
+)
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_the_exhaustive_search_finds_every_fault(name: str) -> None:
+    """What sleep sets leave out hides no fault."""
+    status, result = check(EXAMPLES / f"{name}.c", "--policy", "dfs")
+    assert (status, result["kind"]) == (1, FAULTS[name][0])
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_priorities_find_every_fault(name: str) -> None:
+    status, result = check(EXAMPLES / f"{name}.c", "--policy", "pct", "--executions", "20000")
+    assert (status, result["kind"]) == (1, FAULTS[name][0])
 
 
 def test_shrinking_keeps_what_the_fault_needs() -> None:

@@ -57,6 +57,13 @@ int emu_program_add(uint32_t host, const char *library, int argc, const char *co
 /** Paths that the programs map the pool under, beside EMU_POOL_PATH, /dev/dax* and shm_open; before the first run. */
 int emu_pool_path_add(const char *path);
 
+/** Who chooses. */
+enum emu_strategy {
+  EMU_STRATEGY_SEEDED = 0, /**< a policy of emu_config, its choices drawn from seed and number of the execution */
+  EMU_STRATEGY_PCT = 1,    /**< random priorities, caches as threads, a few changes of priority */
+  EMU_STRATEGY_DFS = 2     /**< every choice, one after the other; `first` 0 starts anew, otherwise it goes on */
+};
+
 /** How a search goes; fields as in emu_config unless said. */
 typedef struct emu_explore_config {
   uint32_t struct_bytes;
@@ -67,6 +74,8 @@ typedef struct emu_explore_config {
   uint64_t seed;
   uint32_t switch_every;
   uint32_t event_every;
+  uint32_t strategy;   /**< enum emu_strategy */
+  uint32_t events_max; /**< DFS: fills and evictions by themselves in an execution */
 } emu_explore_config;
 
 typedef struct emu_explored {
@@ -74,7 +83,7 @@ typedef struct emu_explored {
   uint64_t steps;    /**< of all of them */
   uint64_t cut;      /**< ended by step_limit */
   uint32_t found;    /**< 1: the last one has a fault */
-  uint32_t complete; /**< 1: every execution that the strategy knows has been run */
+  uint32_t complete; /**< 1: DFS has run every execution within its bound */
 } emu_explored;
 
 /** Run until a fault is found or a bound is reached. */

@@ -55,6 +55,12 @@ bool fill_pass(Thread &thread, Host &host, uint64_t first, uint64_t last) {
   return away;
 }
 
+/** The line of an access, for the search over orders; kManyLines if there are more. */
+uint64_t line_of_step(uint64_t offset, uint64_t bytes) {
+  const uint64_t first = offset >> kLineShift;
+  return first == (offset + bytes - 1) >> kLineShift ? first : kManyLines;
+}
+
 bool all_valid(const Host &host, uint64_t first, uint64_t last) {
   for (uint64_t line = first; line <= last; ++line) {
     if (!(host.state[line] & kValid)) return false;
@@ -76,6 +82,7 @@ void slow_load(uint64_t address, uint64_t bytes, uint64_t pc, bool checked) {
   Thread &thread = *m.current;
   Host &host = m.hosts[thread.host];
   ++g_fast.loads;
+  thread.next_line = line_of_step(offset, bytes);
   const bool armed = g_fast.store_armed != 0;
   if (UNLIKELY(armed)) {
     const uint64_t line = g_fast.last_offset >> kLineShift;
@@ -120,6 +127,7 @@ void slow_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   g_fast.last_offset = offset;
   g_fast.last_pc = pc;
   g_fast.store_armed = 0;
+  thread.next_line = line_of_step(offset, bytes);
   count_step();
   const uint64_t first = offset >> kLineShift;
   const uint64_t last = (offset + bytes - 1) >> kLineShift;

@@ -69,6 +69,17 @@ bool act_retire(Thread &thread, size_t index) {
   return true;
 }
 
+void retire_by_time() {
+  Machine &m = *g_machine;
+  for (const auto &thread : m.threads) {
+    if (thread->pending.empty()) continue;
+    commit_at(*thread, 0);
+    break;
+  }
+  if (m.port->waiting() != 0) m.port->land(0);
+  for (Host &host : m.hosts) dma_in_order(host);
+}
+
 bool act_land(uint32_t host, uint64_t line) {
   Machine &m = *g_machine;
   for (size_t i = 0; i < m.port->waiting(); ++i) {

@@ -34,6 +34,10 @@ enum class Site : uint8_t {
 class Chooser {
  public:
   virtual ~Chooser() = default;
+  /** A new execution starts. */
+  virtual void begin() {}
+  /** There is no further execution that it would choose. */
+  virtual bool complete() const { return false; }
   /** Count of steps at which `at_stop` wants to be asked next; kNever: not before the next change of thread. */
   virtual uint64_t next_stop(uint64_t steps) = 0;
   /** It has come: act on the caches; true if the running thread is to give way afterwards, by `give_way`. */
@@ -59,6 +63,9 @@ class Chooser {
 };
 
 std::unique_ptr<Chooser> make_seeded_chooser();
+std::unique_ptr<Chooser> make_pct_chooser();
+/** At most so many fills and evictions by themselves in an execution. */
+std::unique_ptr<Chooser> make_dfs_chooser(uint32_t events_max);
 std::unique_ptr<Chooser> make_replay_chooser(const emu_choice *choices, size_t count);
 
 /** Position in the list of ready threads of the one that the plain run takes: the next in turn after the running one. */
@@ -70,6 +77,8 @@ void act_evict(Host &host, uint64_t line);
 bool act_retire(Thread &thread, size_t index);
 bool act_land(uint32_t host, uint64_t line);
 bool act_dma(Host &host, uint64_t line);
+/** Time alone makes the oldest flush retire, a posted write land, DMA complete; the plain run has nothing else. */
+void retire_by_time();
 /** Write down what was chosen without an action of its own. */
 void record(emu_choice_kind kind, uint32_t target, uint64_t value);
 

@@ -85,14 +85,7 @@ class ReplayChooser final : public Chooser {
   void at_poll() override {
     const Machine &m = *g_machine;
     const bool acted = act_all();
-    if (acted || m.idle_polls % kPollsPerRetirement != 0) return;
-    for (const auto &thread : m.threads) {  // time alone makes a flush retire
-      if (thread->pending.empty()) continue;
-      commit_at(*thread, 0);
-      break;
-    }
-    if (m.port->waiting() != 0) m.port->land(0);
-    for (Host &host : g_machine->hosts) dma_in_order(host);
+    if (!acted && m.idle_polls % kPollsPerRetirement == 0) retire_by_time();
   }
 
   void at_first_store(Host &host, uint64_t line) override { act_fills(host, line, false); }

@@ -91,6 +91,11 @@ void land_one() {
 
 class SeededChooser final : public Chooser {
  public:
+  void begin() override {
+    next_switch_ = next_event_ = hunted_line_ = kNever;
+    stall_ = to_other_ = false;
+  }
+
   uint64_t next_stop(uint64_t steps) override {
     if (next_event_ == kNever && event_mean() != 0) next_event_ = steps + rng().countdown(event_mean());
     if (next_switch_ == kNever && switch_mean() != 0) next_switch_ = steps + rng().countdown(switch_mean());

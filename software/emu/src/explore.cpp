@@ -77,6 +77,7 @@ void restore_thread(Thread &thread) {
   thread.fence_acquire.clear();
   thread.seen.clear();
   thread.spins = false;
+  thread.next_line = kNever;
   thread.wake_ns = 0;
   thread.saved_errno = 0;
   thread_start(thread);
@@ -148,6 +149,7 @@ int prepare() {
 
 int run_once(uint64_t seed) {
   restart(seed);
+  g_machine->chooser->begin();
   return run_functional();
 }
 
@@ -173,9 +175,10 @@ using namespace prismem;
 PRISMEM_EXPORT int emu_explore(const emu_explore_config *config, emu_explored *explored) {
   const int error = check_call(config == nullptr ? nullptr : static_cast<const void *>(explored), "emu_explore");
   if (error != 0) return error;
-  if (config->struct_bytes != sizeof *config || config->executions_max == 0 || config->policy > EMU_POLICY_WARM) {
-    set_error("struct_bytes: %u is not %zu, or executions_max is 0, or policy %u is unknown", config->struct_bytes,
-              sizeof *config, config->policy);
+  if (config->struct_bytes != sizeof *config || config->executions_max == 0 || config->policy > EMU_POLICY_WARM ||
+      config->strategy > EMU_STRATEGY_DFS) {
+    set_error("struct_bytes: %u is not %zu, or executions_max is 0, or policy %u or strategy %u is unknown",
+              config->struct_bytes, sizeof *config, config->policy, config->strategy);
     return -EINVAL;
   }
   Machine &m = *g_machine;
@@ -184,9 +187,16 @@ PRISMEM_EXPORT int emu_explore(const emu_explore_config *config, emu_explored *e
   m.cfg.switch_every = config->switch_every;
   m.cfg.event_every = config->event_every;
   m.tracing = false;
+  if (config->strategy == EMU_STRATEGY_SEEDED) {
+    m.chooser = make_seeded_chooser();
+  } else if (config->first == 0 || m.strategy != config->strategy) {  // they go on where the last call has ended
+    m.chooser = config->strategy == EMU_STRATEGY_PCT ? make_pct_chooser() : make_dfs_chooser(config->events_max);
+  } else {
+    m.chooser = std::move(m.search);
+  }
+  m.strategy = config->strategy;
   const uint64_t end = config->time_ns_max == 0 ? kNever : real_ns() + config->time_ns_max;
   for (uint64_t i = 0; i < config->executions_max; ++i) {
-    m.chooser = make_seeded_chooser();
     const int state = run_once(config->seed + (config->first + i + 1) * kStreamStep);
     ++explored->executions;
     explored->steps += steps_now();
@@ -195,8 +205,14 @@ PRISMEM_EXPORT int emu_explore(const emu_explore_config *config, emu_explored *e
       explored->found = 1;
       break;
     }
+    if (m.chooser->complete()) {
+      explored->complete = 1;
+      break;
+    }
     if (real_ns() >= end) break;
   }
+  if (config->strategy != EMU_STRATEGY_SEEDED) m.search = std::move(m.chooser);
+  m.chooser = make_seeded_chooser();
   return 0;
 }
 

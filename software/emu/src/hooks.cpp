@@ -132,6 +132,7 @@ PRISMEM_EXPORT void prismem_hook_mfence(void) {
   g_fast.store_armed = 0;
   crash_point();
   Thread &thread = *g_machine->current;
+  thread.next_line = kNever;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
   trace(Event::kFullFence, thread.host, kNever, 0, CALLER);

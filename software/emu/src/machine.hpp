@@ -70,11 +70,12 @@ struct Thread {
   uint64_t polls = 0;
   uint64_t debt_ps = 0;  ///< RTL: time of accesses not yet realised
   uint64_t step_mark = 0;
-  uint32_t first_flags = 0;  ///< `flags` before the first execution
-  std::vector<Seen> seen;    ///< the last synchronizing loads, while nothing was stored in between
-  uint64_t hook_pc = 0;      ///< of the last atomic operation on ordinary memory: it may crash in the hook
-  bool spins = false;        ///< its last synchronizing load told it nothing new
-  uint64_t steps = 0;        ///< hooked accesses and polls before `step_mark`
+  uint32_t first_flags = 0;     ///< `flags` before the first execution
+  std::vector<Seen> seen;       ///< the last synchronizing loads, while nothing was stored in between
+  uint64_t next_line = kNever;  ///< line of the step that it is about to make; kNever: none
+  uint64_t hook_pc = 0;         ///< of the last atomic operation on ordinary memory: it may crash in the hook
+  bool spins = false;           ///< its last synchronizing load told it nothing new
+  uint64_t steps = 0;           ///< hooked accesses and polls before `step_mark`
   uint32_t actor = 0;
   Clock clock;
   Clock fence_release, fence_acquire;  ///< C11 fences: clock to publish, clocks read but not yet joined
@@ -192,6 +193,8 @@ struct Machine {
   std::vector<emu_choice> choices;
 
   // many executions (explore.cpp)
+  std::unique_ptr<Chooser> search;  ///< of the last call, which goes on in the next
+  uint32_t strategy = 0;
   bool exploring = false;
   std::set<uint64_t> loaded_lines;  ///< written by emu_device_write
   Device initial;                   ///< the pool before the first execution

@@ -139,9 +139,10 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
   crash_point();
   Thread &thread = current();
   Host &host = g_machine->hosts[thread.host];
+  const uint64_t line = (address - g_fast.view) >> kLineShift;
+  thread.next_line = line;
   count_step();
   ++host.count.flushes;
-  const uint64_t line = (address - g_fast.view) >> kLineShift;
   note_use(host, line);
   static constexpr Event events[] = {Event::kFlush, Event::kFlushOpt, Event::kClwb};
   trace(events[static_cast<size_t>(kind)], host.id, address - g_fast.view, 0, pc);
@@ -160,6 +161,7 @@ void issue_store_fence(uint64_t pc) {
   g_fast.store_armed = 0;
   crash_point();
   Thread &thread = current();
+  thread.next_line = kNever;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;
   trace(Event::kStoreFence, thread.host, kNever, 0, pc);
@@ -175,6 +177,7 @@ void issue_stream(uint64_t address, const void *data, uint32_t bytes, uint64_t p
   crash_point();
   Thread &thread = current();
   Host &host = g_machine->hosts[thread.host];
+  thread.next_line = (address - g_fast.view) >> kLineShift;
   count_step();
   ++g_fast.stores;
   const uint64_t offset = address - g_fast.view;

@@ -221,6 +221,7 @@ void poll_once() {
   Thread &self = *m.current;
   g_fast.store_armed = 0;
   ++self.polls;
+  self.next_line = kNever;
   count_step();
   ++m.idle_polls;
   if (m.exploring) check_idle();

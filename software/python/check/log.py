@@ -12,7 +12,7 @@ from prismem import __version__
 from prismem.errors import MisuseError
 from prismem.paths import found, kept, relative
 
-POLICIES = ("lazy", "eager", "warm", "random")
+POLICIES = ("lazy", "eager", "warm", "dfs", "random", "pct")
 LOG_FILE = "log.json"
 
 

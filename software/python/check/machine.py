@@ -29,6 +29,14 @@ class Kind(IntEnum):
     PICK = 8
 
 
+class Strategy(IntEnum):
+    """Who chooses (enum emu_strategy)."""
+
+    SEEDED = 0
+    PCT = 1
+    DFS = 2
+
+
 class Choice(NamedTuple):
     """One entry of a log: fields of `emu_choice`. Its place: a thread, its own count of steps, a site in the step."""
 
@@ -91,6 +99,8 @@ class _Config(c.Structure):
         ("seed", c.c_uint64),
         ("switch_every", c.c_uint32),
         ("event_every", c.c_uint32),
+        ("strategy", c.c_uint32),
+        ("events_max", c.c_uint32),
     ]
 
 
@@ -149,9 +159,16 @@ class Explorer:
         time_ns: int,
         switch_every: int,
         event_every: int,
+        strategy: Strategy = Strategy.SEEDED,
+        events_max: int = 0,
     ) -> Explored:
-        """Run executions `first`, `first` + 1, ... until one has a fault or a bound is reached."""
-        config = _Config(c.sizeof(_Config), int(policy), first, executions, time_ns, seed, switch_every, event_every)
+        """Run executions `first`, `first` + 1, ... until one has a fault or a bound is reached.
+
+        Under DFS a call with `first` 0 starts the search anew, with at most `events_max` cache events an execution.
+        """
+        config = _Config(struct_bytes=c.sizeof(_Config), policy=policy, first=first, executions_max=executions)
+        config.time_ns_max, config.seed, config.strategy, config.events_max = time_ns, seed, strategy, events_max
+        config.switch_every, config.event_every = switch_every, event_every
         result = _Explored()
         self._check("emu_explore", self._library.emu_explore(c.byref(config), c.byref(result)))
         return Explored(result.executions, result.steps, result.cut, bool(result.found), bool(result.complete))

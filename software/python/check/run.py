@@ -32,6 +32,8 @@ class Outcome:
     steps: int = 0
     cut: int = 0
     elapsed_s: float = 0.0
+    complete: int | None = None
+    """Every order of the threads with up to so many cache events has been run; None: not even without any."""
     log: CheckLog | None = None
     folder: Path | None = None
     replays_exactly: bool = True
@@ -51,6 +53,7 @@ class Outcome:
             "executions": self.executions,
             "executions_cut": self.cut,
             "steps": self.steps,
+            "complete_with_cache_events": self.complete,
             "elapsed_s": round(self.elapsed_s, 3),
             "kind": None if fault is None else fault.kind,
             "source": None if fault is None else fault.source,
@@ -134,7 +137,8 @@ def check(request: Request) -> Outcome:
     sources = request.paths()
     binary = build(sources, request.hosts, tuple(request.flags))
     raw = _ask_worker(request, binary, None)
-    outcome = Outcome(raw["executions"], raw["steps"], raw["cut"], raw["elapsed_s"], warnings=binary.warnings)
+    outcome = Outcome(raw["executions"], raw["steps"], raw["cut"], raw["elapsed_s"], raw["complete"])
+    outcome.warnings = binary.warnings
     if raw["policy"] is None:
         return outcome
     fault = Fault(**raw["report"]["faults"][0])

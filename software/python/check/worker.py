@@ -10,11 +10,11 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from prismem.lib.check.machine import Choice, Explorer, FaultKey
+from prismem.lib.check.machine import Choice, Explorer, FaultKey, Strategy
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.emu import MachineConfig, Policy, pool_size
 
@@ -24,33 +24,58 @@ CHUNK_EXECUTIONS = 500
 """Executions of one setting in a row."""
 
 
+DFS_EXECUTIONS = {0: 20_000, 1: 100_000, 2: 300_000}
+"""Cache events an execution may have: executions that the exhaustive search may take. Each needs the one before."""
+EVENT_EVERY = 5
+"""Steps between two cache events: the next step is one with a probability of 0.2."""
+
+
 class Setting(NamedTuple):
     """How a chunk of executions is chosen."""
 
-    policy: Policy
+    name: str
     switch_every: int
-    event_every: int
     executions: int
+    events_max: int = 0
+
+    @property
+    def strategy(self) -> Strategy:
+        """Of the emulator."""
+        return {"pct": Strategy.PCT, "dfs": Strategy.DFS}.get(self.name, Strategy.SEEDED)
+
+    @property
+    def policy(self) -> Policy:
+        """Of the caches, where the seed chooses."""
+        return Policy[self.name.upper()] if self.strategy is Strategy.SEEDED else Policy.RANDOM
 
 
-def plan(policies: tuple[Policy, ...]) -> Iterator[Setting]:
-    """The extreme policies first, since most faults show there; then all in turn, switching rarely and often."""
-    for switch_every, policy in itertools.product((0, 8), policies):
-        yield Setting(policy, switch_every, 5, FIRST_EXECUTIONS)
+def plan(policies: Sequence[str]) -> Iterator[Setting]:
+    """A few of each first, since most faults show there; then every order of a small program; then all in turn."""
+    searched = [name for name in policies if name != "dfs"]
+    for switch_every, name in itertools.product((0, 8), searched):
+        yield Setting(name, switch_every, FIRST_EXECUTIONS)
+    for switch_every, name in itertools.product((4, 16), [name for name in searched if name in ("random", "pct")]):
+        yield Setting(name, switch_every, CHUNK_EXECUTIONS)
+    if "dfs" in policies:
+        for events_max, executions in DFS_EXECUTIONS.items():
+            yield Setting("dfs", 0, executions, events_max)
     for switch_every in itertools.cycle((4, 16, 2, 8, 50)):
-        for policy in policies:
-            share = CHUNK_EXECUTIONS if policy is Policy.RANDOM else CHUNK_EXECUTIONS // 10
-            yield Setting(policy, switch_every, 5, share)
+        for name in searched:
+            yield Setting(name, switch_every, CHUNK_EXECUTIONS if name in ("random", "pct") else CHUNK_EXECUTIONS // 10)
+        if not searched:
+            return
 
 
 def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
     """Run executions until one has a fault or the budget is used up."""
-    policies = tuple(Policy[name.upper()] for name in request["policies"])
     executions_max, seed = request["executions"], request["seed"]
     started = time.monotonic()
     done = steps = cut = 0
-    found = None
-    for setting in plan(policies):
+    found: str | None = None
+    complete: int | None = None
+    for setting in plan(request["policies"]):
+        if setting.events_max and complete != setting.events_max - 1:
+            continue
         left_s = request["time_s"] - (time.monotonic() - started)
         count = min(setting.executions, executions_max - done)
         if count <= 0 or left_s <= 0:
@@ -58,18 +83,29 @@ def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
         explored = explorer.explore(
             setting.policy,
             seed=seed,
-            first=done,
+            first=0 if setting.strategy is Strategy.DFS else done,
             executions=count,
             time_ns=int(left_s * 1e9),
             switch_every=setting.switch_every,
-            event_every=setting.event_every,
+            event_every=EVENT_EVERY,
+            strategy=setting.strategy,
+            events_max=setting.events_max,
         )
         done, steps, cut = done + explored.executions, steps + explored.steps, cut + explored.cut
         if explored.found:
-            found = setting.policy.name.lower()
+            found = setting.name
             break
+        if explored.complete:
+            complete = setting.events_max
     elapsed_s = time.monotonic() - started
-    return {"executions": done, "steps": steps, "cut": cut, "elapsed_s": elapsed_s, "policy": found}
+    return {
+        "executions": done,
+        "steps": steps,
+        "cut": cut,
+        "elapsed_s": elapsed_s,
+        "policy": found,
+        "complete": complete,
+    }
 
 
 def shorten(explorer: Explorer, log: list[Choice], key: FaultKey) -> tuple[list[Choice], int]:

@@ -79,6 +79,9 @@ def run(console: Console, request: Request, *, as_json: bool) -> bool:
         console.out(f"NEVER ENDS: each of {explored} was cut after {request.steps} steps (--steps)", highlight=False)
         return False
     console.out(f"nothing found in {explored}", highlight=False)
+    if outcome.complete is not None:
+        events = f"with up to {outcome.complete}" if outcome.complete else "without"
+        console.out(f"complete: every order of the threads {events} cache events of their own", highlight=False)
     if outcome.cut:
         console.out(f"{outcome.cut} of them were cut after {request.steps} steps (--steps)", highlight=False)
     return True

@@ -88,7 +88,7 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
 @click.option("--args", default="", help="Arguments of the program, as one text.")
 @click.option("--executions", type=int, help="Stop after so many executions.")
 @click.option("--time", type=float, help="Stop after so many seconds; 10 unless --executions is given.")
-@click.option("--policy", "policies", multiple=True, help="lazy, eager, warm, random; all unless given.")
+@click.option("--policy", "policies", multiple=True, help="lazy, eager, warm, dfs, random, pct; all unless given.")
 @click.option("--seed", default=1, show_default=True, help="All choices follow from it.")
 @click.option("--steps", default=200_000, show_default=True, help="An execution is cut after so many accesses.")
 @click.option("--pool", "pools", multiple=True, help="A path that the program maps; beside /dev/dax* and shm_open.")
