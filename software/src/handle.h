@@ -23,10 +23,11 @@
 #define pmi_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define pmi_poke(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED) /* announces nothing but itself */
 
-/* Several lines at once: those dropped together are peeked, and what the peeks announced holds behind pmi_peeked; those pushed
- * together are poked behind pmi_poking, and announce what was done before it, but not each other. On x86 both only keep the
- * compiler from reordering. */
-#define pmi_peeked() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+/* Several lines at once: those dropped together are looked at, no older than the drop, and what they announced holds behind
+ * pmi_looked; those pushed together are poked behind pmi_poking, and announce what was done before it, but not each other. On
+ * x86 all of them only keep the compiler from reordering. */
+#define pmi_look(p) __atomic_load_n((p), __ATOMIC_CONSUME)
+#define pmi_looked() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define pmi_poking() __atomic_thread_fence(__ATOMIC_RELEASE)
 
 /* Statistics are kept by load and store, not by a locked add: a locked operation is a fence, and would hide a missing one.

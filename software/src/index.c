@@ -34,14 +34,14 @@ static void acquire_bucket(pm_pool *pool, uint64_t slot) {
   pmi_invalidate_fence();
 }
 
-/* A bucket that was dropped from the cache since the lookup began, and may be as old as that: it is looked at once more before
- * anybody relies on it. A control word that is the same on both sides of the rest
- * belongs to it: every change of hands stores it last, and comes with another generation. */
+/* A bucket that was dropped from the cache since the lookup began, and may be as old as that: it is looked at once more
+ * before anybody relies on it. A control word that is the same on both sides of the rest belongs to it: every change of
+ * hands stores it last, and comes with another generation. */
 static reading read_dropped(pm_pool *pool, uint64_t slot) {
   const pmi_bucket *bucket = pmi_bucket_at(pool, slot);
   reading r = {0};
   for (unsigned i = 0; i < READ_ROUNDS_MAX; ++i) {
-    r.control = pmi_peek(&bucket->control);
+    r.control = pmi_look(&bucket->control);
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
     const enum pmi_bucket_state state = pmi_state_of(r.control);
     if (state == BUCKET_FREE || state == BUCKET_TOMBSTONE) return r;
@@ -49,7 +49,7 @@ static reading read_dropped(pm_pool *pool, uint64_t slot) {
     r.parent = pmi_digest_get(&bucket->parent);
     r.offset = bucket->offset;
     __atomic_signal_fence(__ATOMIC_ACQUIRE);
-    if (pmi_peek(&bucket->control) == r.control) return r;
+    if (pmi_look(&bucket->control) == r.control) return r;
   }
   r.control = pmi_with_state(r.control, BUCKET_TOMBSTONE);
   return r;
@@ -155,7 +155,7 @@ static int keep_current(pm_pool *pool, pm_chain *c) {
   size_t kept = 0;
   while (kept < (size_t)c->result && (PM_MUTANT_ON(lookup_no_recheck) || is_current(pool, &c->refs[c->hits + kept])))
     c->refs[c->hits + kept++].state = PM_REF_HIT;
-  pmi_peeked();
+  pmi_looked();
   const size_t lost = (size_t)c->result - kept;
   c->hits += kept;
   if (lost == 0) c->result = LOOKUP_FINISHED;
@@ -205,7 +205,7 @@ static int check_reserved(pm_pool *pool, const pm_ref *refs, size_t n) {
   pmi_invalidate_fence();
   for (size_t i = 0; i < n; ++i) {
     if (refs[i].state != PM_REF_RESERVED) continue;
-    if (refs[i].slot <= pmi_slot_mask(pool) && pmi_peek(&pmi_bucket_at(pool, refs[i].slot)->control) ==
+    if (refs[i].slot <= pmi_slot_mask(pool) && pmi_look(&pmi_bucket_at(pool, refs[i].slot)->control) ==
                                                    pmi_control(BUCKET_RESERVED, pool->node, refs[i].generation))
       continue;
     return pmi_error(ESTALE, "refs[%zu]: slot %llu is not reserved with generation %u by this node", i,
@@ -246,7 +246,7 @@ int pm_index_check_many(pm_pool *pool, const pm_ref *refs, size_t n) {
       return pmi_error(ESTALE, "refs[%zu]: slot %llu no longer holds generation %u", i,
                        (unsigned long long)refs[i].slot, refs[i].generation);
   }
-  pmi_peeked();
+  pmi_looked();
   return 0;
 }
 

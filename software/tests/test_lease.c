@@ -25,7 +25,11 @@ static void sleep_leases(uint32_t quarters) {
 
 /* Node 0, whose manager leads: the lock comes with the news of the death, and the id is free afterwards. */
 static int inherit(pm_test_ctx *ctx) {
+  const pm_signal leading = {.tag = 1};
   pm_signal signal;
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL)); /* or the other's step would make it the leader */
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  PM_EXPECT_OK(ctx, pm_send(ctx->pool, 1, 0, &leading));
   PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 1, 0, &signal));
   const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
   PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire: %d %s", rc, pm_error_text());
@@ -48,6 +52,8 @@ static int sleeper(pm_test_ctx *ctx) {
   const pm_signal asleep = {.tag = 1};
   const pm_open_options options = {.node = ctx->node};
   uint64_t offset;
+  pm_signal leading;
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 0, 0, &leading));
   PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
   PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
   PM_EXPECT_OK(ctx, pm_send(ctx->pool, 0, 0, &asleep));

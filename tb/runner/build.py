@@ -60,7 +60,7 @@ def build_software(folder: Path = SOFTWARE, goal: str = "all") -> None:
 
 def hdl_sources() -> list[Path]:
     """SystemVerilog of the hardware and the bench, packages first and each after those that it uses, then waivers."""
-    files = sorted(path for folder in (RTL, BENCH_HDL) for path in folder.rglob("*.sv"))
+    files = [path for folder in (RTL, BENCH_HDL) for path in sorted(folder.rglob("*.sv"))]
     packages = {path.stem: path for path in files if path.stem.endswith("_pkg")}
     ordered: dict[str, Path] = {}
 

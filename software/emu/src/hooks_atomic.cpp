@@ -17,8 +17,13 @@ namespace {
 // Memory orders as __tsan_atomic* passes them.
 enum Order { kRelaxed = 0, kConsume = 1, kAcquire = 2, kRelease = 3, kAcqRel = 4, kSeqCst = 5 };
 
+/** Consume: what the load has seen announced holds from the next acquire fence on, as with a relaxed one. */
 bool acquires(int order) {
-  return order == kConsume || order == kAcquire || order >= kAcqRel;
+  return order == kAcquire || order >= kAcqRel;
+}
+/** A relaxed load may return an old value by design; any other is held against the stores that come before it. */
+bool checked(int order) {
+  return order != kRelaxed;
 }
 bool releases(int order) {
   return order >= kRelease;
@@ -35,7 +40,7 @@ T atomic_load(T *p, int order, uint64_t pc) {
   Machine &m = *g_machine;
   if (m.exploring) spin_before(*m.current);
   if (in_any_view(address)) {
-    slow_load(address, sizeof(T), pc, acquires(order));
+    slow_load(address, sizeof(T), pc, checked(order));
     trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, sizeof(T), pc);
   } else {
     g_fast.store_armed = 0;
@@ -86,7 +91,7 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
   const bool pool = in_any_view(address);
   if (pool) {
     do {
-      slow_load(address, sizeof(T), pc, acquires(order));
+      slow_load(address, sizeof(T), pc, checked(order));
       if (thread.pending.empty()) break;
       drain_all(thread);
     } while (true);
