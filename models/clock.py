@@ -5,29 +5,20 @@ looks at the oldest block: one that was used since it was looked at last, or tha
 young end and counts as unused; else it is evicted. Missing blocks are inserted first to last, unused.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
-from prismem.models.lru import Lookup, Totals
+from prismem.models.lru import PrefixOracle
 
 
-class ClockCache:
-    """The oracle. `capacity` in blocks; None: no limit."""
+class ClockCache(PrefixOracle):
+    """Oldest first; a mark a block says whether it was used since it was looked at last."""
 
-    def __init__(self, capacity: int | None = None) -> None:
-        if capacity is not None and capacity < 1:
-            raise ValueError(f"capacity: {capacity} blocks; it is 1 or more, or None for no limit")
-        self.capacity = capacity
-        self.totals = Totals()
-        self._used: OrderedDict[int, bool] = OrderedDict()  # oldest first; whether used since the last look
+    def _use(self, chain: Sequence[int]) -> None:
+        for block in chain:
+            if block in self._used:
+                self._used[block] = True
 
-    def __len__(self) -> int:
-        return len(self._used)
-
-    def __contains__(self, block: int) -> bool:
-        return block in self._used
-
-    def _evict(self, held: set[int]) -> None:
+    def _evict(self, held: Set[int]) -> None:
         for _ in range(2 * len(self._used)):
             block, used = next(iter(self._used.items()))
             if block not in held and not used:
@@ -36,35 +27,3 @@ class ClockCache:
             self._used[block] = False
             self._used.move_to_end(block)
         raise AssertionError("every block is held by one chain, which would not fit")
-
-    def request(self, chain: Sequence[int]) -> Lookup:
-        """Look up and insert one chain of block ids. Raises ValueError when it does not fit into the cache."""
-        if self.capacity is not None and len(chain) > self.capacity:
-            raise ValueError(f"chain: {len(chain)} blocks do not fit into {self.capacity}; use a larger capacity")
-        hits = next((i for i, block in enumerate(chain) if block not in self._used), len(chain))
-        held = {block for block in chain if block in self._used}
-        for block in held:
-            self._used[block] = True
-        inserted = evicted = 0
-        for block in chain:
-            if block in self._used:
-                continue
-            if self.capacity is not None and len(self._used) >= self.capacity:
-                self._evict(held)
-                evicted += 1
-            self._used[block] = False
-            held.add(block)
-            inserted += 1
-        self.totals.requests += 1
-        self.totals.blocks += len(chain)
-        self.totals.hits += hits
-        self.totals.evictions += evicted
-        return Lookup(hits, inserted, evicted)
-
-
-def replay(chains: Iterable[Sequence[int]], capacity: int | None = None) -> Totals:
-    """Totals of a whole trace."""
-    cache = ClockCache(capacity)
-    for chain in chains:
-        cache.request(chain)
-    return cache.totals

@@ -15,7 +15,7 @@ port, driven by the Verilated bench on the RTL port. `finish` checks what came o
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,12 @@ class JobOptions(BaseModel):
     """Options of one job; subclass it with typed, documented fields that have defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def one_of(self, option: str, choices: Iterable[str]) -> None:
+        """The value of this option is one of these. Raises MisuseError that names them."""
+        value, known = getattr(self, option), tuple(choices)
+        if value not in known:
+            raise MisuseError(f"option {option}: '{value}' is unknown; choose one of {', '.join(known)}")
 
 
 @dataclass(frozen=True, kw_only=True)

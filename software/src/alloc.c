@@ -101,6 +101,23 @@ void pmi_heap_adopt(pm_pool *pool, uint32_t chunk) {
   if (pool->heap->loaded) load_chunk(pool, chunk, pmi_load(&pmi_chunk_at(pool, chunk)->word));
 }
 
+uint32_t pmi_chunk_collect(pm_pool *pool, uint32_t chunk, uint32_t class) {
+  uint64_t *freed = pmi_freed_of(pool, chunk), *live = pmi_live_of(pool, chunk);
+  const uint32_t words = pmi_words_in_bitmap(pool, class);
+  pmi_hold_read_range(pool, &pool->alloc, freed, words * sizeof *freed);
+  uint32_t found = 0;
+  for (uint32_t w = 0; w < words; ++w) {
+    const uint64_t bits = pmi_load(&freed[w]);
+    if (bits == 0) continue;
+    pmi_poke(&live[w], pmi_load(&live[w]) & ~bits);
+    pmi_publish(pool, &live[w], sizeof live[w]);
+    pmi_poke(&freed[w], 0);
+    pmi_hold_changed(pool, &pool->alloc, &freed[w]);
+    found += (uint32_t)__builtin_popcountll(bits);
+  }
+  return found;
+}
+
 /* Take back what other nodes freed of this node's chunks. Under the lock. */
 static void collect_freed(pm_pool *pool) {
   pmi_heap *heap = pool->heap;
@@ -114,19 +131,7 @@ static void collect_freed(pm_pool *pool) {
     own_chunk *own = &heap->chunks[chunk];
     pmi_hold_read(pool, &pool->alloc, pmi_chunk_at(pool, chunk));
     if (pmi_kind_of(pmi_load(&pmi_chunk_at(pool, chunk)->word)) != CHUNK_SMALL) continue;
-    uint64_t *freed = pmi_freed_of(pool, chunk), *live = pmi_live_of(pool, chunk);
-    const uint32_t words = pmi_words_in_bitmap(pool, own->class);
-    pmi_hold_read_range(pool, &pool->alloc, freed, words * sizeof *freed);
-    uint32_t found = 0;
-    for (uint32_t w = 0; w < words; ++w) {
-      const uint64_t bits = pmi_load(&freed[w]);
-      if (bits == 0) continue;
-      pmi_poke(&live[w], pmi_load(&live[w]) & ~bits);
-      pmi_publish(pool, &live[w], sizeof live[w]);
-      pmi_poke(&freed[w], 0);
-      pmi_hold_changed(pool, &pool->alloc, &freed[w]);
-      found += (uint32_t)__builtin_popcountll(bits);
-    }
+    const uint32_t found = pmi_chunk_collect(pool, chunk, own->class);
     own->free += found;
     if (found != 0) list_push(heap, chunk);
   }

@@ -61,18 +61,8 @@ static void repair_runs(pm_pool *pool, uint64_t dead) {
 
 /* The bitmaps of a chunk whose owner is dead; published before the chunk changes hands. Returns the blocks that are live. */
 static uint32_t settle_bitmaps(pm_pool *pool, uint32_t chunk, uint32_t class) {
-  uint64_t *live = pmi_live_of(pool, chunk), *freed = pmi_freed_of(pool, chunk);
-  const uint32_t words = pmi_words_in_bitmap(pool, class);
-  pmi_acquire(pool, live, pool->layout.bitmap_bytes);
-  pmi_hold_read_range(pool, &pool->alloc, freed, words * sizeof *freed);
-  for (uint32_t w = 0; w < words; ++w) {
-    const uint64_t bits = pmi_load(&freed[w]);
-    if (bits == 0) continue;
-    pmi_poke(&live[w], pmi_load(&live[w]) & ~bits);
-    pmi_publish(pool, &live[w], sizeof live[w]);
-    pmi_poke(&freed[w], 0);
-    pmi_hold_changed(pool, &pool->alloc, &freed[w]);
-  }
+  pmi_acquire(pool, pmi_live_of(pool, chunk), pool->layout.bitmap_bytes);
+  (void)pmi_chunk_collect(pool, chunk, class);
   pmi_hold_publish(pool, &pool->alloc);
   return pmi_blocks_in_chunk(pool, class) - pmi_count_free(pool, chunk, class);
 }

@@ -75,6 +75,8 @@ int pmi_heap_hold(pm_pool *pool);
 int pmi_heap_let_go(pm_pool *pool);
 
 /* alloc.c, with the heap's mutex and PMI_LOCK_ALLOC held. */
+/* Blocks of the chunk that other nodes have freed are free: returns how many. Its live bitmap has been acquired. */
+uint32_t pmi_chunk_collect(pm_pool *pool, uint32_t chunk, uint32_t class);
 /* Owner byte and word of a chunk. */
 void pmi_chunk_set(pm_pool *pool, uint32_t chunk, uint64_t word);
 /* The chunk of small blocks, whose bitmaps are in order, is this node's from now on. */

@@ -14,7 +14,7 @@ from prismem.tb.coverage.summary import Summary, summarize
 from prismem.tb.coverage.verilator_dat import Point, lcov, parse
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.files import write_atomic
-from prismem.tb.runner.spec import make_spec
+from prismem.tb.runner.spec import RunSpec, make_spec
 from prismem.tb.uvm import launch
 
 FOLDER = BUILD / "coverage"
@@ -60,8 +60,9 @@ def _uvm(run: Run, counts: Path) -> dict[str, int]:
     return dict(done.outcome["coverage"])
 
 
-def _job(run: Run, counts: Path) -> dict[str, int]:
-    spec = make_spec(
+def spec_of(run: Run) -> RunSpec:
+    """What the run of a job is started with. Raises MisuseError for options that the job does not have."""
+    return make_spec(
         run.job,
         port="rtl",
         hosts=run.hosts,
@@ -71,7 +72,10 @@ def _job(run: Run, counts: Path) -> dict[str, int]:
         seed=run.seed,
         options=run.options,
     )
-    result = execute(spec, coverage=counts)
+
+
+def _job(run: Run, counts: Path) -> dict[str, int]:
+    result = execute(spec_of(run), coverage=counts)
     if not result.passed:
         raise PrismemError(f"coverage: {result.text()}")
     return {}

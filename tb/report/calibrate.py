@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from prismem.errors import PrismemError
-from prismem.models import profile as profiles
 from prismem.models.flit import FLIT_BYTES, messages_per_flit
 from prismem.models.frame import LINE_BYTES, frame_bytes, response_item_bytes
 from prismem.models.profile import Profile
 from prismem.models.profile_tables import HBM_OFF, Fabric
-from prismem.paths import found
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.files import write_atomic
 from prismem.tb.runner.result import Result
-from prismem.tb.runner.spec import make_spec
+from prismem.tb.runner.spec import load_profile, make_spec
 from prismem.tb.runner.timed import PS_PER_NS, calibration_file
 from prismem.tb.runner.toolchain import commit, tool_versions
 
@@ -104,7 +102,7 @@ def _delays(profile: Profile, idle: Result, first: Result) -> dict[str, Any]:
 
 def calibrate(name: str) -> Path:
     """Measure a profile and write its calibration; returns the file. Raises PrismemError when a run fails."""
-    profile = profiles.load(str(found(name)) if name.endswith(".toml") else name)
+    profile = load_profile(name)
     slow_link = (f"cxl.rate={SLOW_CXL_GB_S} GB/s",)
     idle = _run(name, "idle_latency", {})
     first = _run(name, "traffic", {"outstanding": "1", "lines": "4096", "requests": "3000"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from prismem.models import latency
-from prismem.models import profile as profiles
 from prismem.tb.report.model import Figure, Results, Section, Series, Table
+from prismem.tb.runner.spec import load_profile
 
 KINDS = ("read", "write")
 KEEPS_UP = 0.85  # carried over offered; at a light load few requests are counted
@@ -71,7 +71,7 @@ def _fibre(results: Results, section: Section) -> None:
     rows: list[list[Any]] = []
     rates = {value: metrics["characterize"]["points"][0]["mean_gb_s"] for value, metrics in results.group("fibre_rate")}
     for value, metrics in found:
-        longer = profiles.load(_name(results, f"fibre/{value}"), [f"path.fibre_length={value} m"])
+        longer = load_profile(_name(results, f"fibre/{value}"), [f"path.fibre_length={value} m"])
         formula = latency.idle_ns(longer, "read")
         measured = section.add(f"fibre.{value}_m.read_ns", metrics["idle"]["read_ns"], "ns", f"idle read, {value} m")
         rate = rates.get(value, "")
@@ -126,7 +126,7 @@ def _name(results: Results, point: str) -> str:
 def _hops(results: Results, section: Section) -> None:
     rows: list[list[Any]] = []
     for value, metrics in results.group("hops"):
-        changed = profiles.load(_name(results, f"hops/{value}"), [f"switch.hops={value}"])
+        changed = load_profile(_name(results, f"hops/{value}"), [f"switch.hops={value}"])
         for kind in KINDS:
             formula = latency.idle_ns(changed, "read" if kind == "read" else "write")
             measured = section.add(

@@ -17,10 +17,9 @@ from typing import Any
 import yaml
 
 from prismem.errors import MisuseError
-from prismem.models import profile as profiles
 from prismem.paths import BENCH_HDL, PROFILES, ROOT, RTL, SOFTWARE, found
 from prismem.tb.runner.build import hdl_sources
-from prismem.tb.runner.spec import RunSpec, make_spec
+from prismem.tb.runner.spec import RunSpec, load_profile, make_spec
 from prismem.tb.runner.toolchain import tool_versions
 
 TABLE = Path(__file__).with_name("points.yaml")
@@ -88,7 +87,7 @@ def _wanted(row: Mapping[str, Any], plan: Plan) -> bool:
     if plan.quick and "quick" not in row:
         return False
     name = plan.profile if row["profile"] == MAIN else row["profile"]
-    fabric = profiles.load(str(found(name)) if name.endswith(".toml") else name).rack.fabric
+    fabric = load_profile(name).rack.fabric
     if row["profile"] != MAIN and row["profile"] == plan.profile:
         return False  # it is the main one already
     return fabric in row.get("fabric", [fabric])
@@ -114,7 +113,7 @@ def _expand(row: Mapping[str, Any], plan: Plan) -> Iterable[Point]:
 
 
 def _size(size: str | list[int], name: str, mesh: int) -> tuple[int, int]:
-    rack = profiles.load(str(found(name)) if name.endswith(".toml") else name).rack
+    rack = load_profile(name).rack
     hosts, modules = {"mesh": (mesh, mesh), "module": (MODULE_HOSTS, 1)}[size] if isinstance(size, str) else size
     return min(hosts, rack.hosts.canonical), min(modules, rack.modules.canonical)
 

@@ -9,13 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prismem.models import profile as profiles
-from prismem.models.profile import Profile
-from prismem.paths import found
 from prismem.tb.report import bandwidth, fabrics, idle, loaded, paper, render
 from prismem.tb.report.measure import Measured, measure
 from prismem.tb.report.model import Results, Section
 from prismem.tb.report.points import Plan, points
+from prismem.tb.runner.spec import load_profile
 from prismem.tb.runner.toolchain import commit, tool_versions
 
 SECTIONS: tuple[Callable[[Results], Section | None], ...] = (idle.build, loaded.build, bandwidth.build, fabrics.build)
@@ -34,11 +32,6 @@ class Report:
     def failures(self) -> list[Measured]:
         """Points whose run did not pass."""
         return [m for m in self.measured if m.failure is not None]
-
-
-def load_profile(name: str) -> Profile:
-    """A profile by name or path, as a spec keeps it."""
-    return profiles.load(str(found(name)) if name.endswith(".toml") else name)
 
 
 def sections_of(plan: Plan, measured: Sequence[Measured]) -> list[Section]:

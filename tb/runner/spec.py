@@ -76,7 +76,7 @@ class RunSpec(BaseModel):
         _check_port(job, self.port)
         if self.waves and self.port != "rtl":
             raise MisuseError("WAVES: the functional port has no signals to record; use PORT=rtl, or LOG=1 for events")
-        profile = _load(self.profile, self.sets)
+        profile = load_profile(self.profile, self.sets)
         profile.check_size(self.hosts, self.modules)
         request = Request(
             port=self.port,
@@ -105,7 +105,8 @@ def _is_file(profile: str) -> bool:
     return profile.endswith(".toml")
 
 
-def _load(profile: str, sets: Iterable[str]) -> Profile:
+def load_profile(profile: str, sets: Iterable[str] = ()) -> Profile:
+    """The profile that a spec names. Raises ProfileError."""
     return profiles.load(str(found(profile)) if _is_file(profile) else profile, sets)
 
 
@@ -143,7 +144,7 @@ def make_spec(
             raise MisuseError(f"MUTANT: test '{job.name}' does not run the library; use TEST=kv_share")
     profile = job.profile if profile is None else profile
     profile = kept(profile) if _is_file(profile) else profile
-    rack = _load(profile, flags.get("sets", ())).rack
+    rack = load_profile(profile, flags.get("sets", ())).rack
     # What the job likes to have, as far as the machine has it.
     hosts = min(job.hosts, rack.hosts.canonical) if hosts is None else hosts
     modules = min(job.modules, rack.modules.canonical) if modules is None else modules

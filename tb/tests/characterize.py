@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import Field
 
-from prismem.errors import MisuseError
 from prismem.lib.emu import LINE_BYTES
 from prismem.models.latency import idle_ns, path_bound_gb_per_s, window_bound_gb_per_s
 from prismem.models.profile_tables import HBM_OFF
@@ -93,9 +92,7 @@ class Characterize(Job):
 
     def check(self, request: Request) -> None:
         """Known set that fits the machine."""
-        options: CharacterizeOptions = request.options
-        if options.set not in SETS:
-            raise MisuseError(f"option set: '{options.set}' is unknown; choose one of {', '.join(SETS)}")
+        request.options.one_of("set", SETS)
 
     def loads(self, request: Request) -> list[Load]:
         """The loads of the set, with the options of this run."""

@@ -52,8 +52,7 @@ class EnginesJob(Job):
     def check(self, request: Request) -> None:
         """Patterns, powers of two."""
         options: EnginesOptions = request.options
-        if options.pattern not in PATTERNS:
-            raise MisuseError(f"option pattern: '{options.pattern}' is unknown; choose one of {', '.join(PATTERNS)}")
+        options.one_of("pattern", PATTERNS)
         for name in ("request_bytes", "stride"):
             value = getattr(options, name)
             if value & (value - 1):

@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import Field
 
-from prismem.errors import MisuseError
 from prismem.lib.emu import LINE_BYTES
 from prismem.tb import limits, traffic
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
@@ -70,10 +69,7 @@ class ModuleBandwidth(Job):
 
     def check(self, request: Request) -> None:
         """Known case."""
-        if request.options.case not in ("all", *CASES):
-            raise MisuseError(
-                f"option case: '{request.options.case}' is unknown; choose all or one of {', '.join(CASES)}"
-            )
+        request.options.one_of("case", ("all", *CASES))
 
     def prepare(self, ctx: Context) -> None:
         """A phase a case."""

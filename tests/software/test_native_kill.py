@@ -9,6 +9,8 @@ import signal
 import struct
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,20 @@ def kill_for(path: Path, seconds: float, seed: int) -> int:
     return killed
 
 
+@contextmanager
+def managed(path: Path) -> Iterator[Pool]:
+    """The pool, with a lock manager."""
+    stop = ctypes.c_int()
+    with Pool(path) as pool:
+        manager = threading.Thread(target=pool.manager_run, args=(stop,))
+        manager.start()
+        try:
+            yield pool
+        finally:
+            stop.value = 1
+            manager.join()
+
+
 def check_what_is_left(path: Path) -> int:
     """All dead, so the pool is mended from outside; then every block has its bytes. Returns how many there are."""
     before = fsck(path)
@@ -108,11 +124,8 @@ def check_what_is_left(path: Path) -> int:
     assert serious == []
     mended = fsck(path, repair=True)
     assert mended.clean, mended.findings[:5]
-    stop = ctypes.c_int()
     found = 0
-    with Pool(path) as pool:
-        manager = threading.Thread(target=pool.manager_run, args=(stop,))
-        manager.start()
+    with managed(path) as pool:
         for family in range(FAMILIES):
             chain = [digest_of(family, block) for block in range(CHAIN)]
             hits = pool.lookup(1, chain)
@@ -123,12 +136,10 @@ def check_what_is_left(path: Path) -> int:
         pool.audit()
         assert pool.evict(10_000) == mended.resident
         assert pool.alloc_info()["bytes_live"] == 0
-        stop.value = 1
-        manager.join()
     return found
 
 
-def run(path: Path, seconds: float, seed: int) -> None:
+def make_pool(path: Path) -> None:
     build()
     format_pool(
         path,
@@ -136,10 +147,31 @@ def run(path: Path, seconds: float, seed: int) -> None:
             pool_bytes=8 << 20, nodes=NODES, index_slots=256, index_capacity=100, block_bytes=BLOCK, lease_ns=LEASE_NS
         ),
     )
+
+
+def run(path: Path, seconds: float, seed: int) -> None:
+    make_pool(path)
     killed = kill_for(path, seconds, seed)
     found = check_what_is_left(path)
     print(f"{killed} processes killed in {seconds} s, {found} blocks left")
     assert killed >= seconds / PERIOD_S / 4
+
+
+def test_a_wrong_byte_is_found(tmp_path: Path) -> None:
+    """Goal: the check of what is left can fail. Method: one byte of a payload changed in the file."""
+    path = tmp_path / "pool"
+    make_pool(path)
+    chain = [digest_of(0, block) for block in range(CHAIN)]
+    with managed(path) as pool:
+        refs = pool.reserve(1, (0, 0), chain, [])
+        for digest, ref in zip(chain, refs, strict=True):
+            pool.dma_write(ref.offset, payload_of(digest))
+        pool.release(1, pool.commit(refs))
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(payload_of(chain[1])) + 8] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(AssertionError, match="At index 8 diff"):
+        check_what_is_left(path)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

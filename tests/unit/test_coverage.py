@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from prismem.tb.coverage.collect import spec_of
 from prismem.tb.coverage.functional import FunctionalCoverage, merged, percent
 from prismem.tb.coverage.plan import LineExclusion, Plan, load
 from prismem.tb.coverage.summary import excluded_lines, summarize
 from prismem.tb.coverage.verilator_dat import by_file, lcov, line_ranges, parse
 from prismem.tb.job import jobs
-from prismem.tb.runner.spec import make_spec
 from prismem.tb.uvm.tests import TESTS
 
 SMALL = {
@@ -58,15 +58,7 @@ def test_the_plan_is_whole_and_names_what_exists() -> None:
     assert {run.uvm for run in plan.runs if run.uvm} == set(TESTS)
     for run in plan.runs:
         if run.job:
-            make_spec(
-                run.job,
-                port="rtl",
-                hosts=run.hosts,
-                modules=run.modules,
-                profile=run.profile,
-                sets=tuple(run.sets),
-                options=run.options,
-            )
+            spec_of(run)
 
 
 @pytest.mark.parametrize(

@@ -241,13 +241,13 @@ int RtlPort::tick(uint64_t now) {
 
 uint64_t RtlPort::next_wake(uint64_t now) const {
   if (g_machine->state != EMU_RUNNING) return kNever;
-  if (!ticked_ || !done_.empty()) return now + 1;
+  if (!ticked_) return now + 1;
   for (const HostPort &port : hosts_) {
     for (const int channel : {0, 1}) {
       if (!port.queue[channel].empty()) return now + 1;
     }
   }
-  return next_due_ == kNever ? kNever : std::max(next_due_, now + 1);
+  return own_wake(now);
 }
 
 uint64_t RtlPort::own_wake(uint64_t now) const {

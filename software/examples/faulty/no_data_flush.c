@@ -2,32 +2,17 @@
  * A mailbox: host 0 writes a message and raises a flag, host 1 waits for the flag and reads the message.
  * The fault: the message stays in the writer's cache. A coherent machine hides it.
  */
-#include "shared.h"
-
-struct mailbox {
-  _Alignas(LINE_BYTES) uint64_t message;
-  _Alignas(LINE_BYTES) _Atomic uint64_t full;
-};
+#include "mailbox.h"
 
 static int sender(struct mailbox *box) {
   box->message = 42;
 #ifdef MENDED
   flush(&box->message, sizeof box->message);
 #endif
-  atomic_store_explicit(&box->full, 1, memory_order_release);
-  flush(&box->full, sizeof box->full);
+  raise_flag(box);
   return 0;
 }
 
-static int receiver(struct mailbox *box) {
-  do flush(&box->full, sizeof box->full);
-  while (atomic_load_explicit(&box->full, memory_order_acquire) == 0);
-  flush(&box->message, sizeof box->message);
-  return box->message == 42 ? 0 : 1;
-}
-
 int main(void) {
-  struct mailbox *box = map_pool();
-  if (box == NULL) return 2;
-  return host_id() == 0 ? sender(box) : receiver(box);
+  return pass_a_message(sender, take);
 }

@@ -41,6 +41,7 @@ def findings() -> list[Finding]:
         _verilator(),
         _waves(),
         _tool("ccache", "sudo apt-get install -y ccache", needed=False, note="speeds rebuilds up"),
+        _tool("chromium", "sudo apt-get install -y chromium", needed=False, note="make regress opens a report in it"),
         Finding("processors", f"{os.cpu_count()} ({platform.machine()})"),
         Finding("builds", f"{BUILD}"),
     ]

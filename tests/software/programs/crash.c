@@ -27,16 +27,19 @@ static struct words *open_pool(void) {
   return (struct words *)(base + OFFSET);
 }
 
-/* CRASH-fl-fl */
-int64_t crash_fl_fl(void *arg) {
-  struct words *w = open_pool();
-  (void)arg;
+static int64_t publish(struct words *w) {
   w->x = 1;
   _mm_clflush((void *)&w->x);
   w->f = 1;
   _mm_clflush((void *)&w->f);
   _mm_mfence();
   return 0;
+}
+
+/* CRASH-fl-fl */
+int64_t crash_fl_fl(void *arg) {
+  (void)arg;
+  return publish(open_pool());
 }
 
 /* CRASH-late-flush */
@@ -59,12 +62,7 @@ int64_t crash_dma(void *arg) {
   for (unsigned i = 0; i < 64; ++i) words[i] = 1000 + i;
   int64_t ticket = emu_dma_submit(0, w->payload, words, sizeof words);
   while (emu_dma_poll(ticket) == 0) _mm_pause();
-  w->x = 1;
-  _mm_clflush((void *)&w->x);
-  w->f = 1;
-  _mm_clflush((void *)&w->f);
-  _mm_mfence();
-  return 0;
+  return publish(w);
 }
 
 static void acquire(const volatile void *p) {
