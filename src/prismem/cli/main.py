@@ -69,6 +69,11 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
     if result.is_file() and is_log(result):
         from prismem.cli.check import run_replay
 
+        if rtl or waves:
+            asked = "--rtl" if rtl else "--waves"
+            raise MisuseError(
+                f"{asked}: a log of prismem check replays on the functional port alone; leave {asked} out"
+            )
         sys.exit(EXIT_PASSED if run_replay(Console(), load(result)) else EXIT_FAILED)
     from prismem.tb.runner.execute import execute
     from prismem.tb.runner.result import RESULT_FILE, load_result
