@@ -68,7 +68,7 @@ bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> buil
 bench-native: $(READY) ## the library beside dict, Redis and memcpy, lines flushed -> build/bench_native/result.json
 	@$(BIN)/prismem bench --library
 
-lint: $(READY) ## ruff, mypy, verible, verilator --lint-only -Wall, clang-format
+lint: $(READY) ## ruff, mypy, verible, verilator --lint-only -Wall, clang-format and clang-tidy
 	@$(BIN)/prismem lint
 
 format: $(READY) ## let ruff and clang-format rewrite the sources

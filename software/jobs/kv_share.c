@@ -217,8 +217,10 @@ static int prefill_one(kv_worker *w, uint64_t r) {
     TIMED(w, out, KV_STEP_RESERVE, sum->lines_flushed_insert, sum->lines_acquired_insert,
           rc = pm_index_reserve(w->pool, r, w->root, w->chain, n, (size_t)hits, refs));
     if (rc != -ENOSPC || polls == POLLS_MAX) break;
-    for (uint32_t i = 0; i < job->decodes; i++) /* pins of finished requests may be what fills the index */
-      if ((rc = close_open(w, i)) < 0) return rc;
+    for (uint32_t i = 0; i < job->decodes; i++) { /* pins of finished requests may be what fills the index */
+      rc = close_open(w, i);
+      if (rc < 0) return rc;
+    }
     pm_relax();
   }
   if (rc < 0) return rc;

@@ -171,7 +171,7 @@ UNSEEN static int64_t run_part(thread *t, const litmus_part *part) {
   litmus_run *run = t->run;
   for (uint32_t pc = 0; pc < part->count; pc++) {
     const litmus_instruction *i = &part->code[pc];
-    uint64_t *address = t->base + i->offset / sizeof(uint64_t);
+    uint64_t *address = t->base + i->offset / 8;
     dawdle(t);
     if (i->op == LITMUS_STOP) break;
     if (i->op == LITMUS_SFENCE) {
@@ -211,7 +211,7 @@ UNSEEN static int64_t run_part(thread *t, const litmus_part *part) {
 UNSEEN static void drain(thread *t, uint64_t first) {
   for (uint64_t turn = 0; turn < t->run->slots; turn++) {
     if ((first + turn) % t->run->slots == t->slot) {
-      for (uint32_t line = 0; line < t->program->lines; line++) _mm_clflush(t->base + line * LITMUS_WORDS);
+      for (uint32_t line = 0; line < t->program->lines; line++) _mm_clflush(t->base + (size_t)line * LITMUS_WORDS);
       _mm_mfence();
     }
     meet(t->run);
@@ -226,7 +226,8 @@ UNSEEN static int64_t run_round(thread *t, uint32_t round) {
     run->inside = run->overlap = 0;
     for (int i = 0; i < LITMUS_CHANNELS; i++) run->messages[i] = 0;
   }
-  for (uint32_t line = 0; t->program->warm && line < t->program->lines; line++) load(t->base + line * LITMUS_WORDS);
+  for (uint32_t line = 0; t->program->warm && line < t->program->lines; line++)
+    load(t->base + (size_t)line * LITMUS_WORDS);
   meet(run);
   for (int i = 0; i < LITMUS_REGISTERS; i++) t->registers[i] = 0;
   t->tries = 0;

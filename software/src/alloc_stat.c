@@ -18,7 +18,7 @@ int pmi_alloc_is_live(pm_pool *pool, uint64_t offset) {
                  *freed = pmi_freed_of(pool, (uint32_t)chunk) + block / 64;
   pmi_drop(pool, live, sizeof *live);
   pmi_acquire(pool, freed, sizeof *freed);
-  return ((pmi_load(live) & ~pmi_load(freed)) >> block % 64) & 1u;
+  return (int)(((pmi_load(live) & ~pmi_load(freed)) >> block % 64) & 1u);
 }
 
 /* Blocks that their owner has not collected yet; their live bits are still set. Under the lock. */

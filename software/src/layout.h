@@ -19,7 +19,7 @@
 #define PMI_LAYOUT_VERSION 2u
 #define PMI_POOL_ALIGN (UINT64_C(2) << 20)
 
-#define PMI_ASSERT_LINES(type, lines) static_assert(sizeof(type) == (lines) * PM_LINE, #type " is whole lines")
+#define PMI_ASSERT_LINES(type, lines) static_assert(sizeof(type) == (size_t)(lines) * PM_LINE, #type " is whole lines")
 
 /* Numbers that a pool is laid out from. */
 typedef struct pmi_params {

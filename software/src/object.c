@@ -46,10 +46,11 @@ int pm_put(pm_pool *pool, const void *key, size_t key_bytes, uint64_t offset) {
   if (rc == 0) rc = pmi_hold_begin(pool, &pool->object);
   if (rc < 0) return rc;
   uint32_t generation = 0;
-  pmi_object *vacant = NULL;
-  if (find(pool, key, key_bytes) != NULL) {
+  const int taken = find(pool, key, key_bytes) != NULL;
+  pmi_object *vacant = taken ? NULL : find_vacant(pool, &generation);
+  if (taken) {
     rc = pmi_error(EEXIST, "key: '%.*s' is in the table already", (int)key_bytes, (const char *)key);
-  } else if ((vacant = find_vacant(pool, &generation)) == NULL) {
+  } else if (vacant == NULL) {
     rc = pmi_error(ENOSPC, "objects: all %u entries are taken", pool->params.objects);
   } else {
     memcpy(vacant->key, key, key_bytes);

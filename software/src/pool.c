@@ -218,5 +218,7 @@ uint64_t pm_block_bytes(const pm_pool *pool) {
 }
 
 void pm_get_stats(const pm_pool *pool, pm_stats *out) {
-  *out = pool->stats;
+  const uint64_t *from = (const uint64_t *)&pool->stats;
+  uint64_t *to = (uint64_t *)out;
+  for (size_t i = 0; i < sizeof *out / sizeof *to; ++i) to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }

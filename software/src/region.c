@@ -35,10 +35,13 @@ static int dax_attribute(const char *path, const char *attribute, uint64_t *valu
            slash != NULL ? slash + 1 : path, attribute);
   FILE *f = fopen(file, "r");
   if (f == NULL) return pmi_error(errno, "%s: %s (%s of the DAX device)", file, strerror(errno), attribute);
-  unsigned long long number = 0;
-  const int fields = fscanf(f, "%llu", &number);
+  char text[32], *end = text;
+  const int has_text = fgets(text, sizeof text, f) != NULL;
   fclose(f);
-  if (fields != 1) return pmi_error(EINVAL, "%s: holds no number (%s of the DAX device)", file, attribute);
+  errno = 0;
+  const unsigned long long number = has_text ? strtoull(text, &end, 10) : 0;
+  if (end == text || errno != 0 || (*end != '\n' && *end != '\0'))
+    return pmi_error(EINVAL, "%s: holds no number (%s of the DAX device)", file, attribute);
   *value = number;
   return 0;
 }

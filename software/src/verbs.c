@@ -48,7 +48,7 @@
 enum flush_path { PATH_UNSET, PATH_CLFLUSH, PATH_CLFLUSHOPT, PATH_CLWB };
 
 struct cpu_features {
-  int clflush, clflushopt, clwb, movdir64b;
+  unsigned clflush, clflushopt, clwb, movdir64b;
   int clflush_needs_mfence;
 };
 
@@ -58,7 +58,7 @@ static pthread_once_t cpu_once = PTHREAD_ONCE_INIT;
 
 static const char *const path_names[] = {"unset", "clflush", "clflushopt", "clwb"};
 
-static int path_supported(enum flush_path path) {
+static unsigned path_supported(enum flush_path path) {
   return path == PATH_CLFLUSH ? cpu.clflush : path == PATH_CLFLUSHOPT ? cpu.clflushopt : cpu.clwb;
 }
 
@@ -211,7 +211,7 @@ void pmi_stream_copy(void *pool, const void *src, size_t n) {
 void pmi_stream_copy(void *pool, const void *src, size_t n) {
   __m128i *to = pool;
   const __m128i *from = src;
-  for (const __m128i *end = to + n / sizeof *to; to < end; to += 4, from += 4) {
+  for (const __m128i *end = to + n / 16; to < end; to += 4, from += 4) {
     const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
     const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
     _mm_stream_si128(to, a);

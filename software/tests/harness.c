@@ -37,7 +37,7 @@ static int run_workers(const pm_test *test, const pm_test_ctx *base) {
     args[i].test = test;
     args[i].ctx = *base;
     args[i].ctx.thread = i;
-    args[i].ctx.seed = base->seed * 1000003u + base->node * 101u + i;
+    args[i].ctx.seed = base->seed * 1000003u + base->node * UINT64_C(101) + i;
     args[i].result = 1;
     if (i != 0 && pthread_create(&threads[i], NULL, worker_main, &args[i]) != 0) abort();
   }

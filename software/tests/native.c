@@ -48,8 +48,7 @@ static int wait_nodes(const pid_t *pids, uint32_t nodes) {
     int status = 0;
     if (wait(&status) < 0) return 1;
     if (status == 0) continue;
-    if (!failed && WIFSIGNALED(status))
-      fprintf(stderr, "a node ended by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (!failed && WIFSIGNALED(status)) fprintf(stderr, "a node ended by signal %d\n", WTERMSIG(status));
     for (uint32_t i = 0; i < nodes && !failed; ++i) kill(pids[i], SIGKILL);
     failed = 1;
   }

@@ -49,7 +49,7 @@ static int make_block(pm_test_ctx *ctx, uint64_t tag, uint64_t *offset) {
 
 static int worker(pm_test_ctx *ctx) {
   const uint32_t next = (ctx->node + 1) % ctx->nodes, before = (ctx->node + ctx->nodes - 1) % ctx->nodes;
-  for (uint64_t round = 0; round < ROUNDS * ctx->scale; ++round) {
+  for (uint64_t round = 0; round < (uint64_t)ROUNDS * ctx->scale; ++round) {
     const uint64_t tag = (round * ctx->nodes + ctx->node + 1) << 16;
     uint64_t offset;
     if (make_block(ctx, tag, &offset) != 0) return 1;

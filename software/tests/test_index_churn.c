@@ -7,7 +7,7 @@
 #include "tests.h"
 
 #define CHURN_SLOTS 64u
-#define CHURN_CAPACITY (CHURN_SLOTS / 4 * 3)
+#define CHURN_CAPACITY 48u /* three quarters */
 #define CHURN_TIMES 10u
 #define PROBES_MEAN_MAX 16u /* linear probing at 3/4: 2.5 on a hit, 8.5 on a miss; tombstones add a few */
 #define PROBES_WORST_MAX \
@@ -74,7 +74,7 @@ static int collide_setup(pm_test_ctx *ctx) {
     PM_EXPECT_OK(ctx, pm_index_commit(ctx->pool, &ref, 1));
     PM_EXPECT_OK(ctx, pm_index_release(ctx->pool, 1, &ref, 1));
   }
-  for (uint64_t i = 0; i < 2 * COLLIDING; ++i) {
+  for (uint64_t i = 0; i < UINT64_C(2) * COLLIDING; ++i) {
     const pm_digest digest = colliding(i);
     const int hits = pm_index_lookup(ctx->pool, 1, &digest, 1, &ref);
     PM_EXPECT(ctx, hits == (i < COLLIDING), "block %llu: %d hits", (unsigned long long)i, hits);

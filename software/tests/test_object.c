@@ -27,9 +27,10 @@ static int worker(pm_test_ctx *ctx) {
     uint64_t offset = 0;
     uint32_t generation = 0;
     snprintf(key, sizeof key, "node-%u", ctx->node);
-    PM_EXPECT_OK(ctx, pm_put(ctx->pool, key, strlen(key), i * 64));
+    PM_EXPECT_OK(ctx, pm_put(ctx->pool, key, strlen(key), UINT64_C(64) * i));
     PM_EXPECT_OK(ctx, pm_get(ctx->pool, key, strlen(key), &offset, &generation));
-    PM_EXPECT(ctx, offset == i * 64, "%s: offset %llu instead of %u", key, (unsigned long long)offset, i * 64);
+    PM_EXPECT(ctx, offset == UINT64_C(64) * i, "%s: offset %llu instead of %u", key, (unsigned long long)offset,
+              i * 64);
     PM_EXPECT(ctx, generation != generation_last || i == 1, "%s: generation %u came twice", key, generation);
     generation_last = generation;
     PM_EXPECT_OK(ctx, pm_get(ctx->pool, "zero", 4, &offset, NULL));
@@ -49,13 +50,13 @@ static int check(pm_test_ctx *ctx) {
     if (rc == -ENOSPC) break;
     PM_EXPECT(ctx, rc == 0, "%s: %d %s", key, rc, pm_error_text());
   }
-  PM_EXPECT(ctx, stored == 7, "%u keys fit behind one in a table of 8", stored);
+  PM_EXPECT(ctx, stored == 15, "%u keys fit behind one in a table of 16", stored);
   return 0;
 }
 
 const pm_test pm_test_object_store = {.name = "object_store",
                                       .about = "named roots from all nodes",
-                                      .format = {.objects = 8},
+                                      .format = {.objects = 16},
                                       .setup = setup,
                                       .worker = worker,
                                       .check = check};

@@ -10,7 +10,7 @@ static int worker(pm_test_ctx *ctx) {
   uint64_t offset;
   const uint32_t next = (ctx->node + 1) % ctx->nodes, before = (ctx->node + ctx->nodes - 1) % ctx->nodes;
   PM_EXPECT_OK(ctx, pm_alloc(ctx->pool, WORDS * sizeof(uint64_t), &offset));
-  for (uint64_t lap = 0; lap < LAPS * ctx->scale; ++lap) {
+  for (uint64_t lap = 0; lap < (uint64_t)LAPS * ctx->scale; ++lap) {
     const uint64_t turn = lap * ctx->nodes + ctx->node;
     _Alignas(64) uint64_t buffer[WORDS];
     pm_signal signal = {.tag = turn};

@@ -47,7 +47,7 @@ static void tell_seen(const pm_test_ctx *ctx, shared *s, uint64_t round) {
 }
 
 static int write_records(pm_test_ctx *ctx, shared *s) {
-  for (uint64_t round = 1; round <= ROUNDS * ctx->scale; ++round) {
+  for (uint64_t round = 1; round <= (uint64_t)ROUNDS * ctx->scale; ++round) {
     wait_until_seen(ctx, s, round - 1);
     for (uint32_t i = 0; i < RECORD_WORDS; ++i) record_of(s)[i] = round * 1000 + i;
     pm_publish(record_of(s), RECORD_WORDS * sizeof(uint64_t));
@@ -58,7 +58,7 @@ static int write_records(pm_test_ctx *ctx, shared *s) {
 }
 
 static int read_records(pm_test_ctx *ctx, shared *s) {
-  for (uint64_t round = 1; round <= ROUNDS * ctx->scale; ++round) {
+  for (uint64_t round = 1; round <= (uint64_t)ROUNDS * ctx->scale; ++round) {
     wait_for_flag(s, round);
     pm_acquire(record_of(s), RECORD_WORDS * sizeof(uint64_t));
     for (uint32_t i = 0; i < RECORD_WORDS; ++i) {
@@ -83,7 +83,7 @@ const pm_test pm_test_publish_consume = {
 /* The same with records of one line that go around the cache, by pm_store_line or by DMA. No lock or other fence of the test
  * stands between the record and the flag. */
 static int write_line_records(pm_test_ctx *ctx, shared *s, int by_dma) {
-  for (uint64_t round = 1; round <= ROUNDS * ctx->scale; ++round) {
+  for (uint64_t round = 1; round <= (uint64_t)ROUNDS * ctx->scale; ++round) {
     const _Alignas(PM_LINE) uint64_t record[PM_LINE / sizeof(uint64_t)] = {round, round + 1, 0, 0, 0, 0, 0, round + 7};
     wait_until_seen(ctx, s, round - 1);
     if (by_dma)
@@ -98,7 +98,7 @@ static int write_line_records(pm_test_ctx *ctx, shared *s, int by_dma) {
 
 static int read_line_records(pm_test_ctx *ctx, shared *s) {
   const uint64_t *record = (const uint64_t *)(const void *)s->space;
-  for (uint64_t round = 1; round <= ROUNDS * ctx->scale; ++round) {
+  for (uint64_t round = 1; round <= (uint64_t)ROUNDS * ctx->scale; ++round) {
     wait_for_flag(s, round);
     pm_acquire(record, PM_LINE);
     PM_EXPECT(ctx, record[0] == round && record[1] == round + 1 && record[7] == round + 7, "round %llu: %llu %llu %llu",

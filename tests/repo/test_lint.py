@@ -1,14 +1,16 @@
-"""The linters see what they are there for: a blocking assignment to a register is an error, memories excepted."""
+"""The linters see what they are there for: a blocking assignment to a register is an error, memories excepted.
+So is C that is bug-prone or wrong between threads."""
 
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from prismem.cli import lint
-from prismem.paths import RTL
+from prismem.paths import ROOT, RTL
 from prismem.tb.runner import build
 from prismem.tb.runner.toolchain import clean_environment, find_verilator
 
@@ -40,3 +42,21 @@ def test_a_blocking_assignment_to_a_register_is_an_error(tmp_path: Path, monkeyp
     assert done.returncode != 0
     found = set(re.findall(r"(?:BLKSEQ|BLKANDNBLK): \S*?/rtl/(\S+?\.sv):", done.stderr))
     assert found == set(STATE), done.stderr[-3000:]
+
+
+def test_bug_prone_c_is_an_error(tmp_path: Path) -> None:
+    """A product that overflows before it is widened, and a function that is not safe between threads, by our rules."""
+    source = tmp_path / "wrong.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "unsigned long area(unsigned width, unsigned height) { return width * height; }\n"
+        "void end(void) { exit(1); }\n",
+        encoding="utf-8",
+    )
+    tool, *options = lint._clang_tidy(Path(sys.executable).parent / "clang-tidy")
+    flags = options[options.index("--") :]
+    command = [tool, "--quiet", f"--config-file={ROOT / '.clang-tidy'}", str(source), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "bugprone-implicit-widening-of-multiplication-result" in done.stdout
+    assert "concurrency-mt-unsafe" in done.stdout

@@ -13,7 +13,7 @@ from lib_support import NATIVE_TESTS, build, names_in_source
 from prismem.lib.pool import Pool, PoolError, format_pool, load
 from prismem.lib.structs import FormatOptions
 from prismem.models import digest, lru
-from prismem.paths import BUILD_SW
+from prismem.paths import BUILD_SW, SOFTWARE
 
 POOL_BYTES = 4 << 20
 
@@ -36,12 +36,12 @@ def pool_path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", names_in_source())
-def test_four_processes(name: str) -> None:
-    """Goal: each C test passes with 4 processes on one file. Method: the native harness, three seeds, more rounds."""
+def test_four_to_eight_processes(name: str) -> None:
+    """Goal: each C test passes with 4, 6 and 8 processes on one file. Method: the native harness, a seed each."""
     build()
-    for seed in ("1", "2", "3"):
-        result = run_native("--nodes", "4", "--seed", seed, "--scale", "4", name)
-        assert result.returncode == 0, f"seed {seed}: {result.stdout}{result.stderr}"
+    for seed, nodes in enumerate(("4", "6", "8"), 1):
+        result = run_native("--nodes", nodes, "--seed", str(seed), "--scale", "4", name)
+        assert result.returncode == 0, f"{nodes} nodes, seed {seed}: {result.stdout}{result.stderr}"
 
 
 @pytest.mark.parametrize("path", ["clflush", "clflushopt", "clwb"])
@@ -52,14 +52,45 @@ def test_each_flush_path(path: str) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_sanitizers() -> None:
-    """Goal: no address or undefined-behaviour error. Method: the native suite built with both sanitizers."""
-    build("asan")
-    result = run_native("--nodes", "3", program=BUILD_SW / "pm_tests_asan")
+SANITIZERS = ("asan", "tsan")  # addresses and undefined behaviour; races between the threads of a node
+SUPPRESSIONS = f"suppressions={SOFTWARE / 'tests' / 'tsan.supp'}"
+
+
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_sanitizers(sanitizer: str) -> None:
+    """Goal: the native suite is clean under each sanitizer. Method: library and tests compiled with it, three nodes."""
+    build(sanitizer)
+    result = run_native("--nodes", "3", program=BUILD_SW / f"pm_tests_{sanitizer}", TSAN_OPTIONS=SUPPRESSIONS)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-INTERNAL = ("pm_internal", "pm_internal_asan")
+@pytest.mark.regress
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_sanitizers_at_length(sanitizer: str) -> None:
+    """Goal: the same with other numbers of nodes and more rounds. Method: four to eight nodes, three seeds each."""
+    build(sanitizer)
+    for nodes in ("4", "6", "8"):
+        for seed in ("1", "2", "3"):
+            result = run_native(
+                *("--nodes", nodes, "--seed", seed, "--scale", "2"),
+                program=BUILD_SW / f"pm_tests_{sanitizer}",
+                TSAN_OPTIONS=SUPPRESSIONS,
+            )
+            assert result.returncode == 0, f"{nodes} nodes, seed {seed}: {result.stdout}{result.stderr}"
+
+
+def test_the_race_sanitizer_can_fail() -> None:
+    """Goal: the suite notices a race. Method: the one that is meant, and excused by name, without its excuse."""
+    build("tsan")
+    for seed in range(1, 41):
+        result = run_native("--seed", str(seed), "index_share", program=BUILD_SW / "pm_tests_tsan")
+        if result.returncode != 0:
+            break
+    assert "data race" in result.stderr
+    assert "read_dropped" in result.stderr
+
+
+INTERNAL = ("pm_internal", "pm_internal_asan", "pm_internal_tsan")
 
 
 @pytest.mark.parametrize("program", INTERNAL)
@@ -68,8 +99,13 @@ def test_index_repair(program: str, tmp_path: Path) -> None:
 
     Method: pools broken by hand, twenty seeds; with the sanitizers too (leaks apart: a dead node never closes).
     """
-    build("asan" if program.endswith("asan") else "tests")
-    result = run_native(str(tmp_path / "pool"), "1", "20", program=BUILD_SW / program, ASAN_OPTIONS="detect_leaks=0")
+    build("tests" if program == "pm_internal" else program.removeprefix("pm_internal_"))
+    result = run_native(
+        *(str(tmp_path / "pool"), "1", "20"),
+        program=BUILD_SW / program,
+        ASAN_OPTIONS="detect_leaks=0",
+        TSAN_OPTIONS=f"{SUPPRESSIONS}:report_thread_leaks=0",
+    )
     assert result.returncode == 0, result.stdout + result.stderr
 
 

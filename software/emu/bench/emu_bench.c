@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <immintrin.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "emu_bench.h"

@@ -128,11 +128,11 @@ static void break_list(bench *b) {
   pmi_link *links = pmi_at(b->living, b->living->layout.links);
   pmi_index_head *head = pmi_at(b->living, b->living->layout.index_head);
   for (unsigned i = 0; i < 12; ++i) {
-    links[pm_test_random(&b->random) % SLOTS].older = (uint32_t)(pm_test_random(&b->random) % (2 * SLOTS));
-    links[pm_test_random(&b->random) % SLOTS].younger = (uint32_t)(pm_test_random(&b->random) % (2 * SLOTS));
+    links[pm_test_random(&b->random) % SLOTS].older = (uint32_t)(pm_test_random(&b->random) % (UINT64_C(2) * SLOTS));
+    links[pm_test_random(&b->random) % SLOTS].younger = (uint32_t)(pm_test_random(&b->random) % (UINT64_C(2) * SLOTS));
   }
-  if (pm_test_random(&b->random) % 2) head->youngest = pm_test_random(&b->random) % (2 * SLOTS);
-  head->oldest = pm_test_random(&b->random) % (2 * SLOTS);
+  if (pm_test_random(&b->random) % 2) head->youngest = pm_test_random(&b->random) % (UINT64_C(2) * SLOTS);
+  head->oldest = pm_test_random(&b->random) % (UINT64_C(2) * SLOTS);
   head->count += pm_test_random(&b->random) % 5;
   head->tombstones += 1 + pm_test_random(&b->random) % 5;
 }
@@ -230,7 +230,7 @@ static int repair_of_garbage(bench *b) {
   if (make(b, PM_REPLACE_LRU) != 0) return 1;
   pmi_bucket_at(b->living, slot_of(b, b->blocks[5]))->offset = 64;
   pmi_bucket_at(b->living, slot_of(b, b->blocks[6]))->offset = UINT64_MAX - 63;
-  pmi_bucket_at(b->living, slot_of(b, b->blocks[7]))->length = BLOCK_BYTES * 2;
+  pmi_bucket_at(b->living, slot_of(b, b->blocks[7]))->length = UINT64_C(2) * BLOCK_BYTES;
   set_state(b, slot_of(b, b->blocks[8]), (enum pmi_bucket_state)77);
   if (repair(b, 0) != 0) return 1;
   PM_EXPECT_OK(&b->ctx, pm_index_audit(b->living));

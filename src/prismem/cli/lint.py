@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from prismem.errors import PrismemError
 from prismem.paths import BENCH_HDL, ROOT, RTL, SOFTWARE
 from prismem.tb.runner.build import TOP, hdl_sources
 from prismem.tb.runner.toolchain import clean_environment, find_verilator
@@ -45,12 +46,20 @@ def checks(*, fix: bool) -> list[Check]:
     if c_sources:
         mode = ["-i"] if fix else ["--dry-run", "-Werror"]
         result.append(Check("clang-format", [str(tools / "clang-format"), *mode, *c_sources]))
+    result.append(Check("clang-tidy", _clang_tidy(tools / "clang-tidy")))
     if hdl:
         rules = ["--rules_config", str(RULES)] if RULES.exists() else []
         result.append(Check("verible", [str(tools / "verible-verilog-lint"), *rules, *hdl]))
         result += [Check(f"verilator {top}", _verilator_lint(parameters)) for top, parameters in TOPS.items()]
     result.append(Check("mypy", [str(tools / "mypy"), "--config-file", str(ROOT / "pyproject.toml")]))
     return result
+
+
+def _clang_tidy(tool: Path) -> list[str]:
+    """The C library, its programs and its tests, by the rules of .clang-tidy; faulty examples are meant to be wrong."""
+    sources = [path for path in _sources((SOFTWARE,), ".c") if "/examples/faulty/" not in path]
+    includes = [f"-I{SOFTWARE / 'include'}", f"-I{SOFTWARE / 'emu' / 'include'}"]
+    return [str(tool), "--quiet", *sources, "--", "-std=gnu11", "-D_GNU_SOURCE", *includes]
 
 
 def _verilator_lint(parameters: list[str]) -> list[str]:
@@ -65,7 +74,10 @@ def run(console: Console, *, fix: bool) -> bool:
     environment = clean_environment() | find_verilator().environment
     clean = True
     for check in checks(fix=fix):
-        done = subprocess.run(check.command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(check.command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            raise PrismemError(f"lint: {error.filename} is not in the environment; 'make lint' brings it") from None
         good = done.returncode == 0
         clean = clean and good
         console.print(f"{check.name:14} {'ok' if good else 'FAILED'}", highlight=False)
