@@ -10,19 +10,25 @@ from __future__ import annotations
 import ctypes as c
 import errno
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from prismem.errors import PrismemError
+from prismem.lib.buffers import Buffer, Views, pinned_address
+from prismem.lib.calls import LINE_BYTES, Caller, DirectCaller, Library, PoolError, address_of, aligned, load
+from prismem.lib.holds import Batch, HeldLock, Hit
 from prismem.lib.structs import AllocInfo, FormatOptions, IndexInfo, OpenOptions, Ref, Signal, Stats, as_dict
-from prismem.paths import relative, software_library
+
+__all__ = ["NODE_ANY", "DirectCaller", "Pool", "PoolError", "RefState", "format_pool", "load"]
 
 NODE_ANY = 0xFFFFFFFF
-LINE_BYTES = 64
+LOCK_OWNER_DIED = 1
 
 Digest = tuple[int, int]
 """(lo, hi) of a block's 128-bit digest."""
@@ -37,81 +43,9 @@ class RefState(IntEnum):
     PENDING = 3
 
 
-class PoolError(PrismemError):
-    """A call of the library failed; ``errno`` is its error number."""
-
-    def __init__(self, call: str, number: int, text: str) -> None:
-        super().__init__(f"{call}: {errno.errorcode.get(number, number)}: {text or os.strerror(number)}")
-        self.errno = number
-
-
-class Caller(Protocol):
-    """Runs a C function with integer arguments (at most 8) and returns its 64-bit result."""
-
-    def call(self, function: Any, args: Sequence[int] = ()) -> int:
-        """Run ``function(*args)``."""
-
-
-class DirectCaller:
-    """Natively: the calling thread runs the function."""
-
-    def call(self, function: Any, args: Sequence[int] = ()) -> int:
-        """Run ``function(*args)`` here."""
-        prototype = c.CFUNCTYPE(c.c_int64, *(c.c_int64 for _ in args))
-        return int(c.cast(function, prototype)(*(c.c_int64(a).value for a in args)))
-
-
-def load(instrumented: bool = False) -> c.CDLL:
-    """The library: native, or compiled for the emulated hosts."""
-    path = software_library("prismem_inst" if instrumented else "prismem")
-    if not path.exists():
-        raise PrismemError(f"{relative(path)} is not built; run 'make software'")
-    library = c.CDLL(str(path), mode=c.RTLD_GLOBAL if instrumented else c.DEFAULT_MODE)
-    library.pm_error_text.restype = c.c_char_p
-    return library
-
-
-def _int(result: int) -> int:
-    """What a C ``int`` says; the upper half of the register is undefined."""
-    return c.c_int32(result).value
-
-
-def _address(memory: Any) -> int:
-    """Where a ctypes object lies; the caller keeps the object in a variable until the call is over."""
-    return c.addressof(memory)
-
-
-def _aligned(count: int) -> tuple[Any, int]:
-    """A buffer and the first 64-byte aligned address in it with ``count`` bytes behind."""
-    buffer = c.create_string_buffer(count + LINE_BYTES)
-    return buffer, (c.addressof(buffer) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
-
-
 def _chain(digests: Sequence[Digest]) -> Any:
     flat = [word for digest in digests for word in digest]
     return (c.c_uint64 * len(flat))(*flat)
-
-
-class _Library:
-    """Calls by name; negative results become PoolError with the library's own text."""
-
-    def __init__(self, library: c.CDLL, caller: Caller) -> None:
-        self._library = library
-        self._caller = caller
-
-    def raw(self, name: str, *args: int) -> int:
-        return self._caller.call(getattr(self._library, name), [c.c_int64(a).value for a in args])
-
-    def text(self) -> str:
-        """Error text of the thread that ran the call."""
-        return c.string_at(self.raw("pm_error_text")).decode()
-
-    def check(self, name: str, *args: int) -> int:
-        """An ``int`` function: its result, or PoolError."""
-        result = _int(self.raw(name, *args))
-        if result < 0:
-            raise PoolError(name, -result, self.text())
-        return result
 
 
 def format_pool(
@@ -119,12 +53,14 @@ def format_pool(
 ) -> None:
     """Lay out a pool (``pm_format``). PoolError names the field that is wrong."""
     raw_path = c.create_string_buffer(os.fsencode(path))
-    calls = _Library(library or load(), caller or DirectCaller())
-    calls.check("pm_format", _address(raw_path), _address(options))
+    calls = Library(library or load(), caller or DirectCaller())
+    calls.check("pm_format", address_of(raw_path), address_of(options))
 
 
 class Pool:
     """An open pool; a context manager that closes it.
+
+    Calls block without the interpreter lock: other Python threads run meanwhile.
 
     Args:
         path: file, device or the emulated host's pool path.
@@ -143,14 +79,15 @@ class Pool:
         library: c.CDLL | None = None,
         caller: Caller | None = None,
     ) -> None:
-        self._calls = _Library(library or load(), caller or DirectCaller())
+        self._calls = Library(library or load(), caller or DirectCaller())
+        self._views = Views()
         options = OpenOptions(node=node, check_namespace=name_space is not None)
         if name_space is not None:
             if len(name_space) != 16:
                 raise ValueError(f"name_space: {len(name_space)} bytes instead of 16")
             options.name_space = (c.c_uint8 * 16)(*name_space)
         raw_path, handle = c.create_string_buffer(os.fsencode(path)), c.c_void_p()
-        self._calls.check("pm_open", _address(raw_path), _address(options), _address(handle))
+        self._calls.check("pm_open", address_of(raw_path), address_of(options), address_of(handle))
         self._handle: int = handle.value or 0
         self.node = self._calls.check("pm_node", self._handle)
         self.block_bytes = self._calls.raw("pm_block_bytes", self._handle)
@@ -158,7 +95,7 @@ class Pool:
     def on(self, caller: Caller) -> Pool:
         """The same handle for another thread of the node; the original closes it."""
         twin = copy(self)
-        twin._calls = _Library(self._calls._library, caller)
+        twin._calls = Library(self._calls._library, caller)
         return twin
 
     def __enter__(self) -> Self:
@@ -174,8 +111,9 @@ class Pool:
         return self._calls.check(name, self._handle, *args)
 
     def close(self) -> None:
-        """Release the node id and unmap; EBUSY while pins or locks are held."""
+        """Release the node id and unmap; EBUSY while pins or locks are held, BufferError while views are in use."""
         if self._handle:
+            self._views.require_none()
             self._call("pm_close")
             self._handle = 0
 
@@ -183,17 +121,33 @@ class Pool:
 
     def manager_run(self, stop: c.c_int) -> None:
         """Be the lock manager until ``stop`` is non-zero."""
-        self._call("pm_manager_run", _address(stop))
+        self._call("pm_manager_run", address_of(stop))
 
-    def lock(self, number: int) -> bool:
-        """Acquire; True when another node held it in between."""
+    def lock(self, number: int) -> HeldLock:
+        """Acquire for this thread; ``with pool.lock(3) as held:`` releases it at the end."""
         fresh = c.c_int()
-        self._call("pm_lock_acquire", number, _address(fresh))
-        return bool(fresh.value)
+        died = self._call("pm_lock_acquire", number, address_of(fresh))
+        return HeldLock(self, number, fresh=bool(fresh.value), owner_died=died == LOCK_OWNER_DIED)
+
+    def lock_consistent(self, number: int) -> None:
+        """What the lock protects is repaired after a death."""
+        self._call("pm_lock_consistent", number)
 
     def unlock(self, number: int) -> None:
         """Release."""
         self._call("pm_lock_release", number)
+
+    @contextmanager
+    def manager(self) -> Iterator[None]:
+        """Be a lock manager on a thread of its own for as long as the `with` lasts."""
+        stop = c.c_int()
+        runner = threading.Thread(target=self.manager_run, args=(stop,), name="lock manager", daemon=True)
+        runner.start()
+        try:
+            yield
+        finally:
+            stop.value = 1
+            runner.join()
 
     # Memory and named roots
 
@@ -204,7 +158,7 @@ class Pool:
     def alloc(self, count: int) -> int:
         """Offset of ``count`` new bytes."""
         offset = c.c_uint64()
-        self._call("pm_alloc", count, _address(offset))
+        self._call("pm_alloc", count, address_of(offset))
         return offset.value
 
     def free(self, offset: int) -> None:
@@ -214,54 +168,71 @@ class Pool:
     def put(self, key: bytes, offset: int) -> None:
         """Name an offset."""
         raw_key = c.create_string_buffer(key)
-        self._call("pm_put", _address(raw_key), len(key), offset)
+        self._call("pm_put", address_of(raw_key), len(key), offset)
 
     def get(self, key: bytes) -> tuple[int, int]:
         """(offset, generation) of a name."""
         offset, generation = c.c_uint64(), c.c_uint32()
         raw_key = c.create_string_buffer(key)
-        self._call("pm_get", _address(raw_key), len(key), _address(offset), _address(generation))
+        self._call("pm_get", address_of(raw_key), len(key), address_of(offset), address_of(generation))
         return offset.value, generation.value
 
     def destroy(self, key: bytes) -> None:
         """Forget a name."""
         raw_key = c.create_string_buffer(key)
-        self._call("pm_destroy", _address(raw_key), len(key))
+        self._call("pm_destroy", address_of(raw_key), len(key))
 
     # Prefix index
 
-    def lookup(self, request: int, chain: Sequence[Digest]) -> list[Ref]:
-        """Longest resident prefix of the chain, pinned for ``request`` until it is released."""
+    def lookup(self, request: int, chain: Sequence[Digest]) -> Hit:
+        """Longest resident prefix of the chain, pinned for ``request`` until :meth:`Hit.release`, :meth:`release` or
+        the end of ``with pool.lookup(...) as hit:``."""
         digests, refs = _chain(chain), (Ref * max(len(chain), 1))()
-        hits = self._call("pm_index_lookup", request, _address(digests), len(chain), _address(refs))
-        return list(refs[:hits])
+        hits = self._call("pm_index_lookup", request, address_of(digests), len(chain), address_of(refs))
+        return Hit(self, request, refs[:hits])
+
+    def batch(self, chains: Sequence[tuple[int, Sequence[Digest]]]) -> Batch:
+        """(request, digests) of many chains, to be handled together."""
+        return Batch(self, chains)
+
+    def call_many(self, name: str, chains: Any, count: int, *, root: Sequence[int] = ()) -> None:
+        """A batch call over ``count`` ``pm_chain`` structures."""
+        self._call(name, *root, address_of(chains), count)
+
+    def fetch(self, refs: Sequence[Ref], into: Buffer) -> None:
+        """Copy the payload of pinned blocks in order to a writable buffer and check each; ESTALE: drop the bytes."""
+        raw = (Ref * max(len(refs), 1))(*refs)
+        with pinned_address(into, writable=True) as (address, count):
+            if count != len(refs) * self.block_bytes:
+                raise ValueError(f"into: {count} bytes instead of {len(refs)} blocks of {self.block_bytes}")
+            self._call("pm_index_fetch", address_of(raw), len(refs), address)
 
     def reserve(self, request: int, root: Digest, chain: Sequence[Digest], hits: Sequence[Ref]) -> list[Ref]:
         """Make room for the rest of the chain behind ``hits``: one ref a block; fill the RESERVED ones, then commit."""
         digests, refs = _chain(chain), (Ref * max(len(chain), 1))(*hits)
-        self._call("pm_index_reserve", request, *root, _address(digests), len(chain), len(hits), _address(refs))
+        self._call("pm_index_reserve", request, *root, address_of(digests), len(chain), len(hits), address_of(refs))
         return list(refs[: len(chain)])
 
     def commit(self, refs: Sequence[Ref]) -> list[Ref]:
         """Publish the RESERVED refs; returns all with their new state."""
         raw = (Ref * max(len(refs), 1))(*refs)
-        self._call("pm_index_commit", _address(raw), len(refs))
+        self._call("pm_index_commit", address_of(raw), len(refs))
         return list(raw[: len(refs)])
 
     def abort(self, request: int, refs: Sequence[Ref]) -> None:
         """Give up the RESERVED refs."""
         raw = (Ref * max(len(refs), 1))(*refs)
-        self._call("pm_index_abort", request, _address(raw), len(refs))
+        self._call("pm_index_abort", request, address_of(raw), len(refs))
 
     def release(self, request: int, refs: Sequence[Ref]) -> None:
         """Drop the pins of the HIT refs; EPROTO when ``request`` does not hold one."""
         raw = (Ref * max(len(refs), 1))(*refs)
-        self._call("pm_index_release", request, _address(raw), len(refs))
+        self._call("pm_index_release", request, address_of(raw), len(refs))
 
     def is_current(self, ref: Ref) -> bool:
         """Whether the block of ``ref`` is still there; ask after the payload copy."""
         try:
-            self._call("pm_index_check", _address(ref))
+            self._call("pm_index_check", address_of(ref))
         except PoolError as error:
             if error.errno == errno.ESTALE:
                 return False
@@ -282,20 +253,53 @@ class Pool:
 
     # Payload and signals
 
-    def dma_write(self, offset: int, data: bytes) -> None:
-        """Write whole lines to the pool around the cache; complete in the device on return."""
-        buffer, address = _aligned(len(data))
-        c.memmove(address, data, len(data))
-        self._transfer("pm_dma_write", offset, address, buffer, len(data))
+    def dma_write(self, offset: int, data: Buffer) -> None:
+        """Write whole lines to the pool around the cache; complete in the device on return. Natively without a copy."""
+        with pinned_address(data) as (source, count):
+            buffer, address = (None, source) if self._is_native else aligned(count)
+            if buffer is not None:
+                c.memmove(address, source, count)
+            self._transfer("pm_dma_write", offset, address, count)
 
     def dma_read(self, offset: int, count: int) -> bytes:
         """``count`` bytes of the pool, whole lines."""
-        buffer, address = _aligned(count)
-        self._transfer("pm_dma_read", offset, address, buffer, count)
-        return c.string_at(address, count)
+        buffer, address = aligned(count)
+        self._transfer("pm_dma_read", offset, address, count)
+        return c.string_at(address, len(buffer) - LINE_BYTES)
 
-    def _transfer(self, name: str, offset: int, address: int, buffer: Any, count: int) -> None:
-        """Start and wait; ``buffer`` is what ``address`` points into and lives as long as the transfer."""
+    def dma_read_into(self, offset: int, into: Buffer) -> None:
+        """Fill a writable contiguous buffer from the pool, whole lines. Natively without a copy."""
+        with pinned_address(into, writable=True) as (target, count):
+            if self._is_native:
+                self._transfer("pm_dma_read", offset, target, count)
+            else:
+                c.memmove(target, self.dma_read(offset, count), count)
+
+    def view(self, offset: int, count: int) -> memoryview:
+        """``count`` bytes of the pool where they lie, as the device has them now; writable, see :meth:`publish`.
+
+        Release it before the pool is closed. PrismemError on an emulated host, which reads through its own cache.
+        """
+        if not self._is_native:
+            raise PrismemError("view: an emulated host has no view of the pool; use dma_read")
+        size = self._calls.raw("pm_pool_bytes", self._handle)
+        if offset < 0 or count <= 0 or offset + count > size:
+            raise ValueError(f"offset, count: {offset}, {count} are outside of the pool's {size} bytes")
+        address = self._calls.raw("pm_ptr", self._handle, offset)
+        self._calls.raw("pm_acquire", address, count)
+        return self._views.make(address, count)
+
+    def publish(self, view: memoryview) -> None:
+        """What was stored through a view (all of it, or a slice) is in the device before any later publish."""
+        with pinned_address(view, writable=True) as (address, count):
+            self._calls.raw("pm_publish", address, count)
+
+    @property
+    def _is_native(self) -> bool:
+        return isinstance(self._calls.caller, DirectCaller)
+
+    def _transfer(self, name: str, offset: int, address: int, count: int) -> None:
+        """Start and wait."""
         ticket = self._calls.raw(name, self._handle, offset, address, count)
         if ticket < 0:
             raise PoolError(name, -ticket, self._calls.text())
@@ -303,12 +307,12 @@ class Pool:
 
     def send(self, node: int, signal: Signal, *, channel: int = 0) -> None:
         """Send a signal; waits until the one before was taken."""
-        self._call("pm_send", node, channel, _address(signal))
+        self._call("pm_send", node, channel, address_of(signal))
 
     def receive(self, node: int, *, channel: int = 0) -> Signal:
         """Wait for the next signal from ``node``."""
         signal = Signal()
-        self._call("pm_receive", node, channel, _address(signal))
+        self._call("pm_receive", node, channel, address_of(signal))
         return signal
 
     # What happened
@@ -316,17 +320,17 @@ class Pool:
     def stats(self) -> dict[str, int]:
         """Counters of this handle (``pm_stats``)."""
         raw = Stats()
-        self._calls.raw("pm_get_stats", self._handle, _address(raw))
+        self._calls.raw("pm_get_stats", self._handle, address_of(raw))
         return as_dict(raw)
 
     def index_info(self) -> dict[str, int]:
         """State of the prefix index (``pm_index_info``)."""
         raw = IndexInfo()
-        self._call("pm_index_stat", _address(raw))
+        self._call("pm_index_stat", address_of(raw))
         return as_dict(raw)
 
     def alloc_info(self) -> dict[str, int]:
         """State of the allocator (``pm_alloc_info``)."""
         raw = AllocInfo()
-        self._call("pm_alloc_stat", _address(raw))
+        self._call("pm_alloc_stat", address_of(raw))
         return as_dict(raw)

@@ -93,6 +93,19 @@ class Ref(c.Structure):
     ]
 
 
+class Chain(c.Structure):
+    """``pm_chain`` of index.h."""
+
+    _fields_ = [
+        ("request", c.c_uint64),
+        ("digests", c.c_void_p),
+        ("n", c.c_size_t),
+        ("refs", c.c_void_p),
+        ("hits", c.c_size_t),
+        ("result", c.c_int),
+    ]
+
+
 class Signal(c.Structure):
     """``pm_signal`` of rendezvous.h."""
 

@@ -82,7 +82,7 @@ static void check_locks(pmi_fsck *f) {
   }
 }
 
-static pm_pool *view_open(const char *path, enum pmi_map how, int *rc) {
+pm_pool *pmi_view_open(const char *path, enum pmi_map how, int *rc) {
   static const pm_open_options any = {.node = PM_NODE_ANY};
   pm_pool *pool = calloc(1, sizeof *pool);
   *rc = pool == NULL ? pmi_error(ENOMEM, "memory: no room for a handle") : 0;
@@ -91,7 +91,7 @@ static pm_pool *view_open(const char *path, enum pmi_map how, int *rc) {
   return pool;
 }
 
-static void view_close(pm_pool *pool) {
+void pmi_view_close(pm_pool *pool) {
   if (pool != NULL && pool->base != NULL) pmi_region_unmap(pool->base, pool->bytes);
   free(pool);
 }
@@ -99,13 +99,13 @@ static void view_close(pm_pool *pool) {
 static int check(const char *path, const pm_fsck_options *options, pm_fsck_report *report) {
   pmi_fsck f = {.options = options};
   int rc;
-  f.pool = view_open(path, PMI_MAP_READ, &rc);
+  f.pool = pmi_view_open(path, PMI_MAP_READ, &rc);
   if (rc == 0) {
     check_nodes(&f);
     check_locks(&f);
     rc = pmi_fsck_data(&f);
   }
-  view_close(f.pool);
+  pmi_view_close(f.pool);
   *report = f.report;
   return rc;
 }
@@ -152,14 +152,14 @@ static void clear_lock(pm_pool *pool, uint32_t lock) {
 
 static int clear_all(const char *path) {
   int rc;
-  pm_pool *pool = view_open(path, PMI_MAP_EXISTING, &rc);
+  pm_pool *pool = pmi_view_open(path, PMI_MAP_EXISTING, &rc);
   if (rc == 0 && in_use(pool)) rc = pmi_error(EBUSY, "repair: %s is in use, a heartbeat moves", path);
   if (rc == 0) {
     for (uint32_t lock = 0; lock < pool->params.locks; ++lock) clear_lock(pool, lock);
     for (uint32_t node = 0; node < pool->params.nodes; ++node) clear_node(pool, node);
     pmi_sync(pool);
   }
-  view_close(pool);
+  pmi_view_close(pool);
   return rc;
 }
 

@@ -19,4 +19,8 @@ void pmi_fsck_found(pmi_fsck *f, const char *kind, const char *format, ...) __at
 /** fsck_data.c: chunks and blocks; buckets, list, payload; named roots. 0 or -ENOMEM. */
 int pmi_fsck_data(pmi_fsck *f);
 
+/** fsck.c: map and check the pool; the handle has no node id and goes to pmi_view_close in any case. *rc: 0 or -errno. */
+pm_pool *pmi_view_open(const char *path, enum pmi_map how, int *rc);
+void pmi_view_close(pm_pool *pool);
+
 #endif

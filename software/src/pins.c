@@ -204,3 +204,7 @@ uint64_t pmi_pins_count(pm_pool *pool, uint32_t node) {
     pinned += (pmi_load(cell_of(pool, node, slot)) & PINS_MASK) != 0;
   return pinned;
 }
+
+uint32_t pmi_pins_of(pm_pool *pool, uint32_t node, uint64_t slot) {
+  return pmi_load(cell_of(pool, node, slot)) & PINS_MASK;
+}

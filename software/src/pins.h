@@ -21,6 +21,8 @@ pmi_use pmi_pins_use(pm_pool *pool, uint64_t slot);
 /** Drop all pins of `node`, which is dead or has not begun yet. Returns how many slots had one. */
 uint64_t pmi_pins_clear(pm_pool *pool, uint32_t node);
 
+/** Pins of `node` on the slot, as they stand in the pool. */
+uint32_t pmi_pins_of(pm_pool *pool, uint32_t node, uint64_t slot);
 /** Slots that `node` has pinned, as they stand in the pool. */
 uint64_t pmi_pins_count(pm_pool *pool, uint32_t node);
 

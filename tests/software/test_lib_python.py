@@ -78,7 +78,7 @@ def test_native(tmp_path: Path) -> None:
             assert raised.value.errno == errno.EEXIST
             pool.destroy(b"place")
             pool.free(place)
-            assert pool.lock(9)
+            assert pool.lock(9).fresh
             pool.unlock(9)
             pool.send(0, Signal(tag=5))
             assert pool.receive(0).tag == 5

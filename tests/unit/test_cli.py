@@ -180,7 +180,7 @@ def test_inspect_shows_a_pool_and_refuses_another_version(tmp_path: Path) -> Non
     before = pool.read_bytes()
     shown = prismem("inspect", str(pool), "--json")
     assert shown.returncode == 0, shown.stderr
-    assert json.loads(shown.stdout)["index.slots"] == 256
+    assert json.loads(shown.stdout)["index"]["slots"] == 256
     assert pool.read_bytes() == before
     other = bytearray(before)
     other[8] = 9  # layout version

@@ -10,6 +10,7 @@
 #include "dma.h"
 #include "fsck.h"
 #include "index.h"
+#include "inspect.h"
 #include "lock.h"
 #include "object.h"
 #include "pool.h"

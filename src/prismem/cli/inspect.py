@@ -1,46 +1,45 @@
-"""`prismem inspect`: what stands in a pool file, read through the native library.
+"""`prismem inspect`: what stands in a pool, for people and as JSON; read-only, also on a pool in use."""
 
-Reading the counts takes a node id, the library's locks and a lock manager, so it is done on a copy: whoever uses the
-pool at that moment is not disturbed.
-"""
-
-import ctypes
 import json
-import shutil
-import tempfile
-import threading
 from pathlib import Path
+from typing import Any
 
 from prismem.errors import MisuseError
-from prismem.lib.pool import Pool, PoolError
+from prismem.lib.inspect import LISTS, inspect
+from prismem.lib.pool import PoolError
 from prismem.tb.runner.build import build_software
+
+ROWS_MAX = 20
+QUIET_LOCK = {"state": "free", "waiters": 0, "dead_nodes": 0}
 
 
 def show(path: Path, *, as_json: bool) -> str:
-    """Text or JSON of a pool file. Raises MisuseError when it is none, or one of another version."""
-    if not path.is_file():
-        raise MisuseError(f"{path}: no such file; name a pool file (copy a device into one first)")
+    """Text or JSON of a pool. Raises MisuseError when it is none, or one of another version or damaged."""
     build_software()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "pool"
-        shutil.copyfile(path, copy)
-        try:
-            with Pool(copy) as pool:
-                facts = {"block_bytes": pool.block_bytes} | _counts(pool)
-        except PoolError as error:
-            raise MisuseError(f"{path}: {str(error).replace(str(copy), str(path))}") from None
-    if as_json:
-        return json.dumps(facts, indent=1)
-    return "\n".join(f"{name:34} {value:>14,}" for name, value in facts.items())
-
-
-def _counts(pool: Pool) -> dict[str, int]:
-    stop = ctypes.c_int(0)
-    manager = threading.Thread(target=pool.manager_run, args=(stop,), daemon=True)
-    manager.start()
     try:
-        index = {f"index.{name}": value for name, value in pool.index_info().items()}
-        return index | {f"allocator.{name}": value for name, value in pool.alloc_info().items()}
-    finally:
-        stop.value = 1
-        manager.join()
+        facts = inspect(path)
+    except PoolError as error:
+        raise MisuseError(f"{path}: {error}") from None
+    return json.dumps(facts, indent=1) if as_json else _text(facts)
+
+
+def _text(facts: dict[str, Any]) -> str:
+    lines = []
+    for section in ("superblock", "allocator", "index"):
+        lines += [section, *(f"  {name:18} {_value(value)}" for name, value in facts[section].items())]
+    for section in LISTS.values():
+        things = [thing for thing in facts[section] if section != "locks" or _is_busy(thing)]
+        quiet = len(facts[section]) - len(things)
+        lines.append(f"{section}: {len(facts[section])}" + (f", {quiet} of them free" if quiet else ""))
+        lines += ["  " + ", ".join(f"{name} {_value(value)}" for name, value in t.items()) for t in things[:ROWS_MAX]]
+        if len(things) > ROWS_MAX:
+            lines.append(f"  ... and {len(things) - ROWS_MAX} more; --json shows all")
+    return "\n".join(lines)
+
+
+def _is_busy(lock: dict[str, Any]) -> bool:
+    return any(lock[name] != value for name, value in QUIET_LOCK.items())
+
+
+def _value(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

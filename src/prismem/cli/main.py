@@ -245,7 +245,7 @@ def rtl_mutants(names: tuple[str, ...]) -> None:
 @click.argument("pool", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(pool: Path, as_json: bool) -> None:
-    """Show allocator and prefix index of POOL, a pool file."""
+    """Show what stands in POOL, in use or not: superblock, nodes, locks, chunks, index, pins, named roots."""
     from prismem.cli.inspect import show
 
     click.echo(show(pool, as_json=as_json))
