@@ -19,8 +19,10 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call option,PORT,--port=) $(call option,SEED,--seed=) $(call option,POLICY,--policy=) \
   $(call option,TRACE,--opt=,trace=) $(call option,MUTANT,--mutant=) $(call option,SET,--set=) \
   $(call flag,WAVES,--waves) $(call flag,COHERENT,--coherent) $(call flag,LOG,--log) \
-  $(call flag,EVERY_CYCLE,--every-cycle) $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
-unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE SET OPTS
+  $(call flag,EVERY_CYCLE,--every-cycle) $(call option,TRACE_EVENTS,--trace-events=) \
+  $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
+unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
+  SET OPTS
 
 .PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native crash-sweep lint format doctor software clean distclean
 
@@ -28,7 +30,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make sim TEST=kv_share HOSTS=4 MODULES=4 PROFILE=pfma PORT=rtl|functional SEED=7 WAVES=1"
-	@echo "           TRACE=file.jsonl MUTANT=name|help COHERENT=1 LOG=1 SET='path.fibre_length=15 m' OPTS='name=value ...'"
+	@echo "           TRACE=file.jsonl MUTANT=name|help COHERENT=1 LOG=1 TRACE_EVENTS=file.json"
+	@echo "           SET='path.fibre_length=15 m' OPTS='name=value ...'"
 
 $(READY): requirements.lock pyproject.toml src/bootstrap.sh
 	@src/bootstrap.sh

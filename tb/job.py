@@ -134,6 +134,7 @@ class Job:
     takes_mutant: ClassVar[bool] = False
     emulator_goal: ClassVar[str | None] = None  # goal of software/emu/Makefile that builds what the job loads
     probes: ClassVar[bool] = True  # stamp every transaction on the RTL; engines count for themselves
+    records_transactions: ClassVar[bool] = False  # keep each one for `finish` (prismem.lib.transactions)
     cycles_max: ClassVar[int] = 500_000_000  # clocked cycles after which a run on the RTL is declared hung
     Options: ClassVar[type[JobOptions]] = JobOptions
 

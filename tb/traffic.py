@@ -22,6 +22,7 @@ from prismem.tb.job import CheckFailed, Context, Request
 OUTSTANDING_MAX = 2048
 OVERFLOW_NS = 4095  # last bin of the hardware's histograms: this long or longer
 KINDS: tuple[Literal["read", "write"], ...] = ("read", "write")
+QUANTILES_PERCENT = (0.1, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.99, 100)
 LITTLE_TOLERANCE = 0.02
 FAIR = 0.97  # slowest host over the mean
 
@@ -71,6 +72,10 @@ class Histogram:
             if seen >= rank:
                 return latency_ns if latency_ns < OVERFLOW_NS else self.max_ns
         return 0
+
+    def quantiles(self) -> list[int]:
+        """Latency that each of QUANTILES_PERCENT of the requests does not exceed: the distribution as a line."""
+        return [self.percentile(percent) for percent in QUANTILES_PERCENT]
 
     def summary(self) -> dict[str, int]:
         """Count, P50, P99, P99.9 and maximum."""

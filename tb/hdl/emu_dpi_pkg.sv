@@ -27,7 +27,8 @@ package emu_dpi_pkg;
     StageRspTx = 8,
     StageRspFlight = 9,
     StageNicRsp = 10,
-    StageHost = 11
+    StageHost = 11,
+    StageVisible = 12
   } emu_stage_e;
 
   import "DPI-C" function int emu_tick(input longint unsigned now);

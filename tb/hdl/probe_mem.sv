@@ -1,4 +1,4 @@
-// Stage probes of a memory module: frame at the port, media access starts, data available or write complete.
+// Stage probes of a memory module: frame at the port, media access starts, data available or write complete; when a posted write is visible.
 
 module probe_mem
   import pf_pkg::*;
@@ -16,7 +16,10 @@ module probe_mem
   input time_ns_t         since_ns_i    [Ports],
   input time_ns_t         read_done_ns_i[Ports],
   input logic [Ports-1:0] write_done_i,
-  input rsp_hdr_t         write_hdr_i   [Ports]
+  input rsp_hdr_t         write_hdr_i   [Ports],
+  /// Writes that become visible after their completion has gone.
+  input logic [Ports-1:0] late_i,
+  input req_hdr_t         late_hdr_i    [Ports]
 );
 
   always_ff @(posedge clk_i) begin
@@ -28,6 +31,11 @@ module probe_mem
           if (!is_write_i[p]) emu_probe(read_done_ns_i[p], StageMediaDone, p, 32'(hdr_i[p].tag), 0);
         end
         if (write_done_i[p]) emu_probe(now_i, StageMediaDone, p, 32'(write_hdr_i[p].tag), 0);
+      end
+    end
+    if (rst_ni && late_i != '0) begin
+      for (int unsigned p = 0; p < Ports; p++) begin
+        if (late_i[p]) emu_probe(now_i, StageVisible, p, 32'(late_hdr_i[p].tag), 0);
       end
     end
   end
@@ -47,5 +55,7 @@ bind pf_mem probe_mem #(
   .since_ns_i    (rx_since_ns_i),
   .read_done_ns_i(read_done_ns),
   .write_done_i  (write_done),
-  .write_hdr_i   (write_hdr)
+  .write_hdr_i   (write_hdr),
+  .late_i        (commit & {Ports{straps_i.posted}}),
+  .late_hdr_i    (media_wr_hdr_o)
 );

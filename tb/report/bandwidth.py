@@ -41,6 +41,7 @@ def build(results: Results) -> Section | None:
             draw(results, section, points, name)
             section.tables.append(Table(f"sweep_{name}", f"Sweep: {name.replace('_', ' ')}", COLUMNS, _rows(points)))
     _hosts(results, section)
+    _all_to_all(results, section)
     _footprint(results, section)
     return section if section.metrics else None
 
@@ -240,6 +241,40 @@ def _hosts(results: Results, section: Section) -> None:
         )
     )
     section.tables.append(Table("sweep_hosts", "Sweep: hosts on one module", COLUMNS, _rows(points)))
+
+
+def _all_to_all(results: Results, section: Section) -> None:
+    """As many hosts as modules, each host on all of them."""
+    found = [
+        (int(value), m["characterize"]["points"][0])
+        for value, m in results.group("all_to_all")
+        if results.points[f"all_to_all/{value}"].point.spec.hosts == int(value)  # a smaller rack has no such size
+    ]
+    if not found:
+        return
+    sizes = [size for size, _ in found]
+    for size, point in found:
+        name = f"all_to_all.{size}"
+        section.add(f"{name}.all_gb_s", point["all_gb_s"], "GB/s", f"{size} x {size}", point=f"all_to_all/{size}")
+        section.add(f"{name}.p999_ns", point["read"]["p999_ns"], "ns", "P99.9 of reads", point=f"all_to_all/{size}")
+    bounds = [
+        min(packing_bound_gb_per_s(results.profile, 1.0), n * path_bound_gb_per_s(results.profile, 1.0)) for n in sizes
+    ]
+    section.figures.append(
+        Figure(
+            "all_to_all",
+            "Random reads of all hosts from all modules, as many hosts as modules",
+            "hosts and modules (1)",
+            "payload a host (GB/s)",
+            [
+                Series("measured", sizes, [point["mean_gb_s"] for _, point in found]),
+                Series("bound of flits and frames (computed)", sizes, bounds, "dashed"),
+            ],
+            log_x=True,
+        )
+    )
+    rows = [[f"{size} x {size}", *row[1:]] for (size, _), row in zip(found, _rows([p for _, p in found]), strict=True)]
+    section.tables.append(Table("all_to_all", "All hosts to all modules", ["hosts x modules", *COLUMNS[1:]], rows))
 
 
 def _footprint(results: Results, section: Section) -> None:

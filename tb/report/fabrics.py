@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from prismem.models import latency
+from prismem.tb.report.loaded import tail_series
 from prismem.tb.report.model import Figure, Results, Section, Series, Table
 from prismem.tb.runner.spec import load_profile
 
 KINDS = ("read", "write")
 KEEPS_UP = 0.85  # carried over offered; at a light load few requests are counted
+COMPARED_GB_S = 1.0  # a load that every fabric carries
 LIGHT_M_S = 299_792_458
 
 
@@ -30,7 +32,7 @@ def build(results: Results) -> Section | None:
 
 
 def _offered(results: Results, section: Section) -> None:
-    series, rows = [], []
+    series, rows, tails_of = [], [], []
     for value, metrics in results.group("offered"):
         profile = results.profile_of(f"offered/{value}")
         points = metrics["characterize"]["points"]
@@ -40,6 +42,8 @@ def _offered(results: Results, section: Section) -> None:
             name = f"{profile.name}.at_{offered:g}_gb_s"
             section.add(f"{name}.carried_gb_s", point["mean_gb_s"], "GB/s", "carried, a host", point=f"offered/{value}")
             section.add(f"{name}.p50_ns", read["p50_ns"], "ns", "median", point=f"offered/{value}")
+            if offered == COMPARED_GB_S:
+                tails_of.append(tail_series(profile.name, point["quantiles_ns"][0]))
             tails = [read[key] for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
             rows.append([profile.name, offered, point["mean_gb_s"], *tails, point["limit"]])
         most = max(point["mean_gb_s"] for point in points)
@@ -60,6 +64,16 @@ def _offered(results: Results, section: Section) -> None:
             "carried, a host (GB/s)",
             "latency from arrival (ns)",
             series,
+        )
+    )
+    section.figures.append(
+        Figure(
+            "offered_distribution",
+            f"Distribution of reads at {COMPARED_GB_S:g} GB/s a host on each fabric (measured)",
+            "latency from arrival (ns)",
+            "requests that are slower (%)",
+            tails_of,
+            log_y=True,
         )
     )
     columns = ["profile", "offered, GB/s a host", "carried, GB/s a host", "P50, ns", "P99, ns", "P99.9, ns", "max, ns"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from prismem.tb.report.model import Figure, Results, Section, Series, Table
+from prismem.tb.traffic import QUANTILES_PERCENT
 
 TAILS = ("p50_ns", "p99_ns", "p999_ns", "max_ns")
 NAMES = ("P50", "P99", "P99.9", "max")
@@ -41,6 +43,7 @@ def build(results: Results) -> Section | None:
                 rows[-1].append(point["limit"])
             if curve != "mix":
                 section.figures.append(_figure(curve, points))
+    section.figures.append(_distribution(loaded))
     for kind in ("read", "write"):
         stated = loaded["stated"][kind][kind]
         for tail, name in zip(TAILS, NAMES, strict=True):
@@ -51,6 +54,27 @@ def build(results: Results) -> Section | None:
     columns += [f"{name}, ns" for name in NAMES]
     section.tables.append(Table("loaded", "Latency against offered load (measured)", [*columns, "limit"], rows))
     return section
+
+
+def tail_series(label: str, quantiles_ns: Sequence[int]) -> Series:
+    """Share of the requests that are slower than a latency, as a line down to one in ten thousand."""
+    below = list(zip(QUANTILES_PERCENT, quantiles_ns, strict=True))[:-1]  # nothing is slower than the slowest
+    return Series(label, [ns for _, ns in below], [round(100 - percent, 4) for percent, _ in below])
+
+
+def _distribution(loaded: dict[str, Any]) -> Figure:
+    series = []
+    for curve, kind in (("read", 0), ("write", 1), ("mix", 0), ("mix", 1)):
+        label = f"{('reads', 'writes')[kind]} of the mix" if curve == "mix" else f"{curve}s alone"
+        series.append(tail_series(label, loaded["stated"][curve]["quantiles_ns"][kind]))
+    return Figure(
+        "loaded_distribution",
+        f"Distribution of latency at {loaded['stated_percent']} % load (measured)",
+        "latency from arrival (ns)",
+        "requests that are slower (%)",
+        series,
+        log_y=True,
+    )
 
 
 def _figure(curve: str, points: list[dict[str, Any]]) -> Figure:

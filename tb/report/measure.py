@@ -29,6 +29,7 @@ from prismem.tb.runner.spec import RunSpec
 
 JOBS_MAX = 2
 BUILD_SECONDS = 120.0  # of a build, for the time left that is shown
+HISTOGRAMS = ("engine_", "module_")  # of the counters of engines
 HOST_SPEED = ("run_s", "cycles_per_s")  # of metrics.run: what depends on the machine that simulates
 
 
@@ -58,9 +59,12 @@ def load_kept(folder: Path, point: Point) -> Measured | None:
 
 
 def _without_speed(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics without raw counters, which are large, and without what depends on the simulating machine."""
-    run = {key: value for key, value in metrics.get("run", {}).items() if key not in HOST_SPEED}
-    return {key: value for key, value in metrics.items() if key != "counters"} | {"run": run}
+    """Metrics without the histograms among the counters, which are large, and without what depends on the simulating
+    machine."""
+    kept = {key: value for key, value in metrics.items() if key not in ("run", "counters")}
+    kept["run"] = {key: value for key, value in metrics.get("run", {}).items() if key not in HOST_SPEED}
+    counters = metrics.get("counters", {})
+    return kept | {"counters": {key: rows for key, rows in counters.items() if not key.startswith(HISTOGRAMS)}}
 
 
 def _run(spec_json: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import yaml
 
 from prismem.errors import MisuseError
 from prismem.paths import BENCH_HDL, PROFILES, ROOT, RTL, SOFTWARE, found
+from prismem.tb.report import sensitivity
 from prismem.tb.runner.build import hdl_sources
 from prismem.tb.runner.spec import RunSpec, load_profile, make_spec
 from prismem.tb.runner.toolchain import tool_versions
@@ -26,7 +27,8 @@ TABLE = Path(__file__).with_name("points.yaml")
 MAIN = "main"
 MODULE_HOSTS = 16
 MESH = 4
-KEYS = set("id test profile size fabric sets options sweep quick seconds".split())
+SENSITIVITY_SECONDS = 3.0  # of a run
+KEYS = set("id test profile size port fabric sets options sweep quick quick_sweep seconds".split())
 SOURCES = {"*.py": ("tb", "models", "software/python"), "*.[ch]": ("software",), "*.[ch]pp": ("software",)}
 NOT_MEASURED = ("tb/report/", "tb/uvm/", "tb/coverage/")  # they read results, or belong to other runs
 
@@ -70,10 +72,29 @@ def points(plan: Plan) -> list[Point]:
     """The runs of a report, in the order of the table. Raises MisuseError when none is left or a profile is wrong."""
     rows = [row for row in table() if _asked(row["id"], plan, part=True) and _wanted(row, plan)]
     found_points = [point for row in rows for point in _expand(row, plan) if _asked(point.id, plan)]
+    if not plan.quick and _asked(sensitivity.PREFIX, plan, part=True):
+        found_points += [point for point in _sensitivity(plan) if _asked(point.id, plan)]
     if not found_points:
-        known = ", ".join(dict.fromkeys(row["id"] for row in table()))
+        known = ", ".join(dict.fromkeys([*(row["id"] for row in table()), sensitivity.PREFIX]))
         raise MisuseError(f"POINTS: none is called {' or '.join(plan.only)}; the points are {known}")
     return found_points
+
+
+def _sensitivity(plan: Plan) -> list[Point]:
+    """Both runs of each row; many share the run with the profile's own values."""
+    found_points: dict[str, Point] = {}
+    for row in sensitivity.rows():
+        for name, sets in zip(sensitivity.point_ids(row), row.sets, strict=True):
+            if name not in found_points:
+                found_points[name] = Point(name, sensitivity.spec(row, sets, plan.seed), SENSITIVITY_SECONDS)
+    return list(found_points.values())
+
+
+def timed_profiles(plan: Plan) -> list[str]:
+    """Profiles that a report runs on the timed port: they have to be calibrated before `points`."""
+    rows = [row for row in table() if _asked(row["id"], plan, part=True) and _wanted(row, plan)]
+    names = [plan.profile if row["profile"] == MAIN else row["profile"] for row in rows if row.get("port") == "timed"]
+    return list(dict.fromkeys(names))
 
 
 def _asked(name: str, plan: Plan, *, part: bool = False) -> bool:
@@ -94,14 +115,16 @@ def _wanted(row: Mapping[str, Any], plan: Plan) -> bool:
 
 
 def _expand(row: Mapping[str, Any], plan: Plan) -> Iterable[Point]:
-    for value in row.get("sweep", [None]):
+    sweep = row.get("sweep", [None])
+    for value in row.get("quick_sweep", sweep) if plan.quick else sweep:
         texts = {key: str(text).replace("{}", str(value)) for key, text in row.get("options", {}).items()}
         if plan.quick:
             texts |= {key: str(text) for key, text in row["quick"].items()}
         name = plan.profile if row["profile"] == MAIN else row["profile"]
-        hosts, modules = _size(row["size"], name, plan.mesh)
+        hosts, modules = _size(row["size"], name, plan.mesh, value)
         spec = make_spec(
             row["test"],
+            port=row.get("port"),
             hosts=hosts,
             modules=modules,
             profile=name,
@@ -112,9 +135,12 @@ def _expand(row: Mapping[str, Any], plan: Plan) -> Iterable[Point]:
         yield Point(row["id"] if value is None else f"{row['id']}/{value}", spec, float(row["seconds"]))
 
 
-def _size(size: str | list[int], name: str, mesh: int) -> tuple[int, int]:
+def _size(size: str | list[Any], name: str, mesh: int, value: Any) -> tuple[int, int]:
     rack = load_profile(name).rack
-    hosts, modules = {"mesh": (mesh, mesh), "module": (MODULE_HOSTS, 1)}[size] if isinstance(size, str) else size
+    if isinstance(size, str):
+        hosts, modules = {"mesh": (mesh, mesh), "module": (MODULE_HOSTS, 1)}[size]
+    else:
+        hosts, modules = (int(str(part).replace("{}", str(value))) for part in size)
     return min(hosts, rack.hosts.canonical), min(modules, rack.modules.canonical)
 
 

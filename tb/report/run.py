@@ -9,14 +9,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prismem.tb.report import bandwidth, fabrics, idle, loaded, paper, render
+from prismem.tb.report import bandwidth, fabrics, flush, idle, loaded, paper, render, sensitivity_section, software
+from prismem.tb.report.calibrate import calibrate
 from prismem.tb.report.measure import Measured, measure
 from prismem.tb.report.model import Results, Section
-from prismem.tb.report.points import Plan, points
+from prismem.tb.report.points import Plan, points, timed_profiles
 from prismem.tb.runner.spec import load_profile
+from prismem.tb.runner.timed import calibration_file
 from prismem.tb.runner.toolchain import commit, tool_versions
 
-SECTIONS: tuple[Callable[[Results], Section | None], ...] = (idle.build, loaded.build, bandwidth.build, fabrics.build)
+SECTIONS: tuple[Callable[[Results], Section | None], ...] = (
+    idle.build,
+    loaded.build,
+    flush.build,
+    bandwidth.build,
+    fabrics.build,
+    software.build,
+    sensitivity_section.build,
+)
 POINTS_FOLDER = "points"
 
 
@@ -48,6 +58,9 @@ def sections_of(plan: Plan, measured: Sequence[Measured]) -> list[Section]:
 def run(plan: Plan, folder: Path, *, resume: bool = True) -> Report:
     """Measure and write a report. Raises MisuseError for a wrong plan and PrismemError if a build fails."""
     start_s = time.monotonic()
+    for name in timed_profiles(plan):
+        if not calibration_file(load_profile(name)).exists():
+            calibrate(name)
     planned = points(plan)
     measured = measure(planned, folder / POINTS_FOLDER, resume=resume)
     sections = sections_of(plan, measured)

@@ -16,9 +16,11 @@ from pydantic import BaseModel
 
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib import timed as timed_port
+from prismem.lib import transactions
 from prismem.lib.emu import Machine
+from prismem.paths import found
 from prismem.tb.job import CheckFailed, Context, Failure, Request
-from prismem.tb.runner import timed
+from prismem.tb.runner import timed, trace_events
 from prismem.tb.runner.files import write_atomic
 from prismem.tb.runner.processes import die_with_parent
 from prismem.tb.runner.spec import RunSpec
@@ -60,6 +62,10 @@ class Session:
         machine = Machine(self.job.machine_config(self.request))
         if self.spec.log:
             machine.log_open(self.run_dir / EVENT_LOG_FILE)
+        if self.job.records_transactions:
+            transactions.record(machine, transactions.TRANSACTIONS_MAX)
+        elif self.spec.trace_events:
+            transactions.record(machine, trace_events.TRACED_MAX)
         known = {field.name: getattr(self.request, field.name) for field in fields(Request)}
         self._ctx = Context(**known, machine=machine, run_dir=self.run_dir)
         self.job.prepare(self._ctx)
@@ -73,6 +79,9 @@ class Session:
         run["run_s"] = round(run_s, 3)
         if cycles is not None:
             run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
+        if self.spec.trace_events:
+            traced = transactions.recorded(self.ctx.machine)
+            trace_events.write(found(self.spec.trace_events), *traced, self.request.hosts, self.request.modules)
         self.job.check_state(self.ctx, self.ctx.machine.state())
         metrics: dict[str, Any] = {"run": run}
         if self.request.port != "functional":

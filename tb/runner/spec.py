@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from prismem.errors import MisuseError
 from prismem.models import profile as profiles
 from prismem.models.profile import Profile
-from prismem.paths import BUILD_RUN, SOFTWARE, found, kept
+from prismem.paths import BUILD_RUN, SOFTWARE, found, kept, relative
 from prismem.tb.job import Job, PolicyName, PortName, Request, file_options, find, parse_options
 from prismem.tb.runner import timed
 
@@ -38,6 +38,7 @@ class RunSpec(BaseModel):
     waves: bool = False
     log: bool = False
     every_cycle: bool = False
+    trace_events: str | None = None
     options: dict[str, str] = {}
 
     @property
@@ -62,6 +63,7 @@ class RunSpec(BaseModel):
         for key, value in self.options.items():
             words += ["--opt", f"{key}={value}"]
         words += ["--mutant", self.mutant] if self.mutant else []
+        words += ["--trace-events", self.trace_events] if self.trace_events else []
         flags = ("coherent", "waves", "log", "every_cycle")
         words += [f"--{flag.replace('_', '-')}" for flag in flags if getattr(self, flag)]
         return shlex.join(words)
@@ -76,6 +78,7 @@ class RunSpec(BaseModel):
         _check_port(job, self.port)
         if self.waves and self.port != "rtl":
             raise MisuseError("WAVES: the functional port has no signals to record; use PORT=rtl, or LOG=1 for events")
+        self._check_trace_events(job)
         profile = load_profile(self.profile, self.sets)
         profile.check_size(self.hosts, self.modules)
         request = Request(
@@ -99,6 +102,17 @@ class RunSpec(BaseModel):
                 f"'{profile.name}' map {room >> 20} MiB; use more modules or a larger hdm.window"
             )
         return request
+
+    def _check_trace_events(self, job: Job) -> None:
+        """Raise MisuseError unless there are transactions to trace, and a place for the file."""
+        if self.trace_events is None:
+            return
+        if self.port == "functional" or not job.probes:
+            why = "the functional port has no time" if job.probes else f"test '{job.name}' counts and stamps nothing"
+            raise MisuseError(f"TRACE_EVENTS: {why}; trace a test like kv_share on PORT=rtl or PORT=timed")
+        folder = found(self.trace_events).parent
+        if not folder.is_dir():
+            raise MisuseError(f"TRACE_EVENTS: there is no folder '{relative(folder)}'; make it, or name another file")
 
 
 def _is_file(profile: str) -> bool:
@@ -125,6 +139,7 @@ def make_spec(
     seed: int = 1,
     policy: str = "seeded",
     mutant: str | None = None,
+    trace_events: str | None = None,
     options: dict[str, str] | None = None,
     **flags: Any,
 ) -> RunSpec:
@@ -159,6 +174,7 @@ def make_spec(
             "seed": seed,
             "policy": policy,
             "mutant": mutant,
+            "trace_events": kept(trace_events) if trace_events else None,
             "options": {k: kept(v) if v and k in files else v for k, v in (options or {}).items()},
             **flags,
         }

@@ -53,7 +53,10 @@ SETS: dict[str, list[Load]] = {
     "sizes": _sizes(),
     "patterns": _patterns(),
     "mixes": [Load(name=f"{permille / 10:g} % reads", read_permille=permille) for permille in MIXES_PERMILLE],
-    "in_flight": [Load(name=f"{lines} lines in flight", outstanding=lines) for lines in IN_FLIGHT],
+    "in_flight": [
+        Load(name=f"{lines} lines in flight", outstanding=lines, lines=min(4096, max(256, 32 * lines)))
+        for lines in IN_FLIGHT
+    ],
     "hosts": [Load(name=f"{hosts} hosts", hosts=hosts) for hosts in HOSTS],
     "footprints": [Load(name=f"{lines} lines a host", lines=lines) for lines in FOOTPRINT_LINES],
     "offered": [Load(name=f"{rate:g} GB/s offered", offered_gb_s=rate, poisson=True) for rate in OFFERED_GB_S],
@@ -63,7 +66,7 @@ SETS: dict[str, list[Load]] = {
 VARIED = {
     "sizes": {"read_permille"},
     "mixes": {"read_permille"},
-    "in_flight": {"outstanding"},
+    "in_flight": {"outstanding", "lines"},  # a footprint is visited once before: few lines in flight take their time
     "single": {"outstanding"},
     "footprints": {"lines"},
 }
@@ -173,6 +176,7 @@ def _point(ctx: Context, load: Load, figures: list[HostFigures], limit: limits.L
         "mean_ns": round(sum(sum(host.line_ns) for host in figures) / lines, 2) if lines else 0.0,
         "read": traffic.combined(figures, 0).summary(),
         "write": traffic.combined(figures, 1).summary(),
+        "quantiles_ns": [traffic.combined(figures, kind).quantiles() for kind in range(len(traffic.KINDS))],
         "limit": limit.resource,
         "why": limit.why,
         "shares": limit.shares,

@@ -159,6 +159,7 @@ def _point(percent: int, load: Load, figures: list[HostFigures], limit: limits.L
         "carried_gb_s": round(sum(host.moved_gb_s() for host in figures) / len(figures), 3),
         "read": read.summary(),
         "write": write.summary(),
+        "quantiles_ns": [read.quantiles(), write.quantiles()],
         "mean_ns": round(total / (read.count + write.count), 2),
         "limit": limit.resource,
     }

@@ -54,7 +54,8 @@ enum emu_dpi_stage {
   EMU_STAGE_RSP_TX = 8,     /**< serialization of the response starts */
   EMU_STAGE_RSP_FLIGHT = 9, /**< last byte has left */
   EMU_STAGE_NIC_RSP = 10,   /**< T3: response back at the NIC, tag free */
-  EMU_STAGE_HOST = 11       /**< T4: the host port has it (host tag) */
+  EMU_STAGE_HOST = 11,      /**< T4: the host port has it (host tag) */
+  EMU_STAGE_VISIBLE = 12    /**< no boundary of the way: a write whose completion was posted is globally visible now */
 };
 /** `host` and `tag` name the transaction; `aux` is the NIC's tag at NIC_TAG and the module at MOD_RX, else 0. An address
  *  that no decoder claims goes NIC_RX -> NIC_RSP (keyed by the host tag with aux = 1) -> HOST. */

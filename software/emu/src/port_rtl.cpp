@@ -169,6 +169,7 @@ void RtlPort::finish(const Done &done) {
   const bool is_traffic = request->kind >= RequestKind::kTrafficRead;
   if (done.status == EMU_DPI_OK) {
     latency.add(*request, done.cycle);
+    transactions.add(*request);
     const bool tagged = request->stamp[EMU_STAGE_NIC_TAG] != kNever;  // only then the media can tell whose access it is
     const bool early = g_machine->cfg.completion_posted != 0 && !is_read(request->kind);
     if (tagged && !request->bound && !early) {
@@ -328,6 +329,10 @@ void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const ui
 }
 
 void RtlPort::probe(uint64_t now, int stage, int host, int tag, int aux) {
+  if (stage == EMU_STAGE_VISIBLE) {
+    transactions.visible(now, static_cast<uint32_t>(host), static_cast<uint32_t>(tag));
+    return;
+  }
   if (stage < 0 || stage >= static_cast<int>(kStages)) return;
   const bool by_host_tag =
       stage <= EMU_STAGE_NIC_TAG || stage == EMU_STAGE_HOST || (stage == EMU_STAGE_NIC_RSP && aux == 1);
@@ -339,6 +344,7 @@ void RtlPort::probe(uint64_t now, int stage, int host, int tag, int aux) {
     auto &tags = hosts_[static_cast<size_t>(host)].by_nic_tag;
     if (static_cast<size_t>(aux) >= tags.size()) tags.resize(static_cast<size_t>(aux) + 1, nullptr);
     tags[static_cast<size_t>(aux)] = request;
+    transactions.tagged(*request, static_cast<uint32_t>(aux));
   }
   if (stage == EMU_STAGE_NIC_RSP && !by_host_tag)
     hosts_[static_cast<size_t>(host)].by_nic_tag[static_cast<size_t>(tag)] = nullptr;

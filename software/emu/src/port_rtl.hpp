@@ -11,6 +11,7 @@
 #include "latency.hpp"
 #include "port.hpp"
 #include "traffic.hpp"
+#include "transactions.hpp"
 
 namespace prismem {
 
@@ -35,6 +36,7 @@ class RtlPort final : public MemoryPort {
 
   Latency latency;
   Traffic traffic;
+  Transactions transactions;
 
  private:
   struct HostPort {

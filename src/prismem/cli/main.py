@@ -40,6 +40,7 @@ def cli() -> None:
 @click.option("--coherent", is_flag=True, help="All threads on one coherent host.")
 @click.option("--waves", is_flag=True, help="Leave a wave file.")
 @click.option("--log", is_flag=True, help="Leave a log of every switch, cache event and transaction.")
+@click.option("--trace-events", metavar="FILE", help="Leave each transaction, for ui.perfetto.dev.")
 @click.option("--every-cycle", is_flag=True, help="RTL: clock the cycles too in which nothing can happen.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def sim(test: str | None, list_tests: bool, as_json: bool, **asked: Any) -> None:
