@@ -133,8 +133,8 @@ static int visible(worker *w) {
       w->sample->start_ns = __atomic_load_n(&job->stored_ns, __ATOMIC_ACQUIRE);
       __atomic_add_fetch(&job->seen, 1, __ATOMIC_ACQ_REL);
     } else {
-      nanosleep(&(struct timespec){.tv_nsec = 10 * BARRIER_POLL_NS}, NULL); /* until the others poll */
-      pm_acquire((const void *)(uintptr_t)word, sizeof *word);              /* another node wrote the line before */
+      nanosleep(&(struct timespec){.tv_nsec = 10L * BARRIER_POLL_NS}, NULL); /* until the others poll */
+      pm_acquire((const void *)(uintptr_t)word, sizeof *word);               /* another node wrote the line before */
       __atomic_store_n(&job->stored_ns, now_ns(), __ATOMIC_RELEASE);
       *word = round;
       SAMPLE(w, OP_PUBLISH, (pm_publish((const void *)(uintptr_t)word, sizeof *word), pm_sync(), 0));

@@ -1,4 +1,4 @@
-// Stage probes of a memory module: frame at the port, media access starts, data available or write complete; when a posted write is visible.
+// Stage probes of a memory module: frame at the port, media access starts, data available or write complete; posted writes visible.
 
 module probe_mem
   import pf_pkg::*;

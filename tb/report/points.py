@@ -83,7 +83,7 @@ def points(plan: Plan) -> list[Point]:
 def _sensitivity(plan: Plan) -> list[Point]:
     """Both runs of each row; many share the run with the profile's own values."""
     found_points: dict[str, Point] = {}
-    for row in sensitivity.rows():
+    for row in sensitivity.rows(None if plan.profile == sensitivity.FIRST else plan.profile):
         for name, sets in zip(sensitivity.point_ids(row), row.sets, strict=True):
             if name not in found_points:
                 found_points[name] = Point(name, sensitivity.spec(row, sets, plan.seed), SENSITIVITY_SECONDS)

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from prismem.models import dram, latency
-from prismem.models.flit import packing_bound_gb_per_s
-from prismem.models.frame import LINE_BYTES, single_bytes
+from prismem.models import latency, sensitivity
 from prismem.models.profile import Profile
-from prismem.models.profile_tables import HBM_CACHE, HBM_MEMORY, HBM_OFF, Ddr, Fabric, Hbm, Section
+from prismem.models.profile_tables import Section
 from prismem.models.quantity import Quantity
 from prismem.tb.runner.spec import RunSpec, load_profile, make_spec
 
@@ -96,127 +93,6 @@ class Moved:
         return right_way and abs(self.measured - self.computed) <= figure.slack + figure.share * abs(self.computed)
 
 
-# --- formulas
-
-
-def _visible_ns(profile: Profile) -> float:
-    """From the offer of a write to its being visible."""
-    stages = latency.idle_stages_ns(profile, "write")
-    order = list(stages)
-    out_ns = sum(stages[stage] for stage in order[: order.index("module_return")])
-    module = profile.module
-    late_ns = module.posted_time.canonical if module.completion.canonical else 0
-    # Halves: the first a cycle after the start, the second half_time later.
-    halves_ns = module.half_time.canonical if module.write_unit.canonical < LINE_BYTES else 0
-    return out_ns + late_ns + halves_ns
-
-
-def _behind_fence_ns(profile: Profile) -> float:
-    if not profile.module.completion.canonical:
-        return 0.0
-    return max(0.0, _visible_ns(profile) - latency.idle_ns(profile, "write") + profile.hbm.commit_time.canonical)
-
-
-def _read_ns(profile: Profile) -> float:
-    """An idle read of the first lines of the pool."""
-    ns = latency.idle_ns(profile, "read")
-    if profile.hbm.mode.canonical == HBM_MEMORY and profile.hbm.base.canonical > 0:
-        ns += latency.ddr_read_ns(profile) - latency.hbm_read_ns(profile)
-    return ns
-
-
-def _miss_ns(profile: Profile) -> float:
-    return latency.idle_ns(profile, "read") - latency.hbm_read_ns(profile) + latency.ddr_read_ns(profile)
-
-
-def _credit_loop_ns(profile: Profile, kind: str) -> float:
-    """Least time until a credit is back: the item out in a frame of its own, the frame that carries the credit."""
-    if profile.rack.fabric is Fabric.SWITCH:
-        ns = latency.serialization_ns(profile.switch.line_message.canonical, profile.switch.rate)
-        return float(ns + max(hop.canonical for hop in profile.switch.hop_times()))
-    way_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
-    frames = single_bytes(profile, "read" if kind == "read" else "write")
-    return 2 * way_ns + sum(float(Fraction(16 * size, profile.path.rate.canonical)) for size in frames)
-
-
-def _credits(profile: Profile, reads: float) -> float:
-    """Payload that credits allow; a class that carries nothing allows everything."""
-    if profile.rack.fabric is Fabric.DIRECT:
-        return float("inf")
-    if profile.rack.fabric is Fabric.SWITCH:
-        return profile.switch.credits.canonical * LINE_BYTES / _credit_loop_ns(profile, "read")
-    path = profile.path
-    classes = [path.request_credits, path.read_credits] if reads else []
-    classes += [path.write_credits, path.completion_credits] if reads < 1 else []
-    kind = "read" if reads == 1 else "write"
-    return min(c.canonical for c in classes) * LINE_BYTES / _credit_loop_ns(profile, kind)
-
-
-def _rate(profile: Profile, reads: float) -> float:
-    """Payload of one host on one module: the least of its bounds, with many lines in flight that share no row."""
-    kind: Any = "read" if reads else "write"
-    bounds = [
-        latency.path_bound_gb_per_s(profile, reads),
-        packing_bound_gb_per_s(profile, reads),
-        latency.window_bound_gb_per_s(profile, kind, profile.nic.tags.canonical),
-        _credits(profile, reads),
-        *dram.module_bounds_gb_per_s(profile, reads).values(),
-    ]
-    return min(bounds)
-
-
-def _row_rate(profile: Profile) -> float:
-    """Reads line after line: a row of lines is opened once, if it stays open from one to the next."""
-    media: Hbm | Ddr = profile.ddr if profile.hbm.mode.canonical == HBM_OFF else profile.hbm
-    banks = media.channels.canonical * media.banks.canonical
-    lines = ROW_LINES[type(media)]
-    column_ns, cycle_ns = media.column_time.canonical, dram.bank_cycle_ns(media, False)
-    open_ns = media.row_to_column_time.canonical + media.read_precharge_time.canonical + media.precharge_time.canonical
-    row_ns = max((lines - 1) * column_ns + open_ns, cycle_ns)
-    close_ns = media.idle_close_time.canonical  # 0: never
-    closed_ns = close_ns + media.precharge_time.canonical + media.row_to_column_time.canonical
-    stays_open = close_ns == 0 or close_ns >= column_ns
-    line_ns = row_ns / lines if stays_open else max(cycle_ns, column_ns, closed_ns)
-    return min(_rate_of_links(profile), banks * LINE_BYTES / line_ns)
-
-
-def _rate_of_links(profile: Profile) -> float:
-    return min(latency.path_bound_gb_per_s(profile, 1.0), packing_bound_gb_per_s(profile, 1.0))
-
-
-def _dead_ns(limit: Quantity, timer: Quantity) -> float:
-    """A link is given up when its timer has run out as often as it may."""
-    return limit.canonical * timer.canonical
-
-
-def _messages(profile: Profile, ack: Quantity) -> float:
-    """Frames or flits of an idle access, read or write: request, response, its acknowledgement, and one of the request
-    unless the response comes before the far end has waited enough for company."""
-    parts = [latency.idle_stages_ns(profile, "read"), latency.idle_stages_ns(profile, "write")]
-    if ack is profile.cxl.ack_time:
-        waits = [latency.idle_parts_ns(profile, kind)["memory"] for kind in ("read", "write")]
-    else:
-        waits = [stages["module_port"] + stages["media"] + stages["module_return"] for stages in parts]
-    return 3 + sum(wait > ack.canonical for wait in waits) / len(waits)
-
-
-def _misses(profile: Profile) -> float:
-    """Reads line after line, round and round: all miss when the cache is smaller, else the first round."""
-    hbm = profile.hbm
-    room = hbm.sets.canonical * hbm.ways.canonical * hbm.sector_lines.canonical
-    options = runs()["rows"]["options"]
-    return 1.0 if room < int(options["lines"]) else int(options["lines"]) / int(options["requests"])
-
-
-def _meeting(profile: Profile) -> float:
-    """Share of the pairs of an HBM and a DDR5 bank that are ever refreshed at once; then neither serves a read."""
-    if profile.hbm.mode.canonical != HBM_CACHE:
-        return 0.0
-    hbm = dram.refresh_windows(profile.hbm, profile.hbm.banks.canonical)
-    ddr = dram.refresh_windows(profile.ddr, dram.sub_channel_banks(profile))
-    return sum(dram.overlap(one, other) for one in hbm for other in ddr) / (len(hbm) * len(ddr))
-
-
 # --- what runs measured
 
 
@@ -241,31 +117,41 @@ def _clflush(key: str) -> Callable[[Metrics], float]:
     return lambda metrics: float(metrics["flush"]["methods"]["clflush"][key])
 
 
-ROW_LINES: dict[type[Section], int] = {Hbm: 16, Ddr: 64}  # of pf_mem.sv
 RATE_SHARE = 0.1  # bounds are reached to 90 % at least
 
 FIGURES: dict[str, Figure] = {
-    "read_ns": Figure("idle", "ns", "idle read", lambda m: m["idle"]["read_ns"], _read_ns),
+    "read_ns": Figure("idle", "ns", "idle read", lambda m: m["idle"]["read_ns"], sensitivity.read_ns),
     "write_ns": Figure(
         "idle", "ns", "idle write", lambda m: m["idle"]["write_ns"], lambda p: latency.idle_ns(p, "write")
     ),
     "miss_ns": Figure(
-        "miss", "ns", "read that misses in HBM", lambda m: m["latency"]["read"]["total_ns"]["p50"], _miss_ns
+        "miss", "ns", "read that misses in HBM", lambda m: m["latency"]["read"]["total_ns"]["p50"], sensitivity.miss_ns
     ),
-    "visible_ns": Figure("flush", "ns", "flush until visible", _clflush("visible_ns"), _visible_ns),
+    "visible_ns": Figure("flush", "ns", "flush until visible", _clflush("visible_ns"), sensitivity.visible_ns),
     "behind_fence_ns": Figure(
-        "flush", "ns", "flush, window behind the fence", _clflush("window_behind_fence_ns"), _behind_fence_ns, slack=4
+        "flush",
+        "ns",
+        "flush, window behind the fence",
+        _clflush("window_behind_fence_ns"),
+        sensitivity.behind_fence_ns,
+        slack=4,
     ),
-    "reads_gb_s": Figure("reads", "GB/s", "random reads", _gb_s, lambda p: _rate(p, 1.0), RATE_SHARE, 0.05),
-    "writes_gb_s": Figure("writes", "GB/s", "random writes", _gb_s, lambda p: _rate(p, 0.0), RATE_SHARE, 0.05),
-    "mix_gb_s": Figure("mix", "GB/s", "reads and writes 1:1", _gb_s, lambda p: _rate(p, 0.5), RATE_SHARE, 0.05),
-    "rows_gb_s": Figure("rows", "GB/s", "linear reads", _gb_s, _row_rate, RATE_SHARE, 0.05),
+    "reads_gb_s": Figure(
+        "reads", "GB/s", "random reads", _gb_s, lambda p: sensitivity.rate_gb_s(p, 1.0), RATE_SHARE, 0.05
+    ),
+    "writes_gb_s": Figure(
+        "writes", "GB/s", "random writes", _gb_s, lambda p: sensitivity.rate_gb_s(p, 0.0), RATE_SHARE, 0.05
+    ),
+    "mix_gb_s": Figure(
+        "mix", "GB/s", "reads and writes 1:1", _gb_s, lambda p: sensitivity.rate_gb_s(p, 0.5), RATE_SHARE, 0.05
+    ),
+    "rows_gb_s": Figure("rows", "GB/s", "linear reads", _gb_s, sensitivity.row_rate_gb_s, RATE_SHARE, 0.05),
     "flits": Figure(
         "idle",
         "1",
         "flits an idle access",
         lambda m: _counter(m, "cxl_flits") / _accesses(m),
-        lambda p: _messages(p, p.cxl.ack_time),
+        lambda p: sensitivity.messages_an_access(p, p.cxl.ack_time),
         slack=0.1,
     ),
     "frames": Figure(
@@ -273,7 +159,7 @@ FIGURES: dict[str, Figure] = {
         "1",
         "frames an idle access",
         lambda m: _counter(m, "path_req_frames", "path_rsp_frames", "path_req_notes", "path_rsp_notes") / _accesses(m),
-        lambda p: _messages(p, p.path.ack_time),
+        lambda p: sensitivity.messages_an_access(p, p.path.ack_time),
         slack=0.1,
     ),
     "queue_lines": Figure(
@@ -288,7 +174,7 @@ FIGURES: dict[str, Figure] = {
         "1",
         "share of linear reads that miss in HBM",
         lambda m: _counter(m, "mem_misses", second=0) / _accesses(m),
-        _misses,
+        lambda p: sensitivity.miss_share(p, *(int(runs()["rows"]["options"][key]) for key in ("lines", "requests"))),
         slack=0.02,
     ),
     "late": Figure(
@@ -296,7 +182,7 @@ FIGURES: dict[str, Figure] = {
         "1",
         "reads that come late by a refresh, share",
         lambda m: _counter(m, "mem_late_reads", second=0) / _accesses(m),
-        _meeting,
+        sensitivity.refresh_meeting_share,
         slack=1.0,  # how often a read meets both windows depends on the traffic: the direction counts
     ),
     "dead_path_ns": Figure(
@@ -304,7 +190,7 @@ FIGURES: dict[str, Figure] = {
         "ns",
         "dark path until it is given up",
         _refused_ns,
-        lambda p: _dead_ns(p.path.replay_limit, p.path.replay_time),
+        sensitivity.dead_path_ns,
         RATE_SHARE,
         100,
     ),
@@ -313,7 +199,7 @@ FIGURES: dict[str, Figure] = {
         "ns",
         "dark host link until it is given up",
         _refused_ns,
-        lambda p: _dead_ns(p.cxl.replay_limit, p.cxl.replay_time),
+        sensitivity.dead_cxl_ns,
         RATE_SHARE,
         100,
     ),
