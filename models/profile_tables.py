@@ -4,9 +4,9 @@ A table that only some fabrics have stands in FABRIC_TABLES; every other table b
 """
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from prismem.models.quantity import Count, Length, Quantity, Rate, Size, Time
 
@@ -60,6 +60,18 @@ HBM_CACHE = 0  # write-through cache in front of DDR5
 HBM_MEMORY = 1  # memory from `hbm.base` on
 HBM_OFF = 2  # not there
 SUB_CHANNELS = 2  # of a DDR5 channel
+NO_HBM: dict[str, tuple[int, str]] = {  # numbers of an HBM that is not there: no access ever meets them
+    "base": (0, "MiB"),
+    **dict.fromkeys(("cas_time", "column_time"), (1, "ns")),
+    **dict.fromkeys(
+        ("row_to_column_time", "precharge_time", "activate_time", "turn_time", "idle_close_time"), (0, "ns")
+    ),
+    **dict.fromkeys(("read_precharge_time", "write_precharge_time"), (0, "ns")),
+    **dict.fromkeys(("refresh_interval", "refresh_time", "refresh_step", "refresh_offset"), (0, "ns")),
+    "rate": (1, "GB/s"),
+    **dict.fromkeys(("refresh_groups", "channels", "banks", "ways", "sector_lines"), (1, "1")),
+    "sets": (2, "1"),
+}
 
 
 class Fabric(StrEnum):
@@ -190,6 +202,16 @@ class Hbm(Section):
     sets: PowerOf2
     ways: PowerOf2
     sector_lines: PowerOf2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_there(cls, raw: Any) -> Any:
+        """A module without HBM needs no numbers of it; what the hardware still asks for is the least that it takes."""
+        mode = raw.get("mode") if isinstance(raw, dict) else None
+        if not isinstance(mode, dict) or mode.get("value") != HBM_OFF:
+            return raw
+        filled = {key: {"value": value, "unit": unit, "source": "no HBM"} for key, (value, unit) in NO_HBM.items()}
+        return filled | raw
 
 
 class Ddr(Section):

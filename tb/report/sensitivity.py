@@ -7,6 +7,7 @@ without effect.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -17,8 +18,7 @@ import yaml
 
 from prismem.models import latency, sensitivity
 from prismem.models.profile import Profile
-from prismem.models.profile_tables import Section
-from prismem.models.quantity import Quantity
+from prismem.paths import PROFILES
 from prismem.tb.runner.spec import RunSpec, load_profile, make_spec
 
 TABLE = Path(__file__).with_name("sensitivity.yaml")
@@ -37,12 +37,11 @@ class Row:
     to: str
     metric: str
     with_: tuple[str, ...]
-    also: tuple[str, ...]
 
     @property
     def sets(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Overrides of the run with the profile's value and of the run with the other."""
-        return self.with_, (*self.with_, *self.also, f"{self.key}={self.to}")
+        return self.with_, (*self.with_, f"{self.key}={self.to}")
 
     @property
     def profiles(self) -> tuple[Profile, Profile]:
@@ -228,16 +227,11 @@ def runs() -> dict[str, Any]:
     return dict(_table()["runs"])
 
 
-def numbers(profile: Profile) -> list[str]:
-    """The generated list: every number of a profile as `table.key`."""
-    tables = [(name, getattr(profile, name)) for name in type(profile).model_fields]
-    return [
-        f"{name}.{key}"
-        for name, table in tables
-        if isinstance(table, Section)
-        for key in type(table).model_fields
-        if isinstance(getattr(table, key), Quantity)
-    ]
+def numbers(name: str) -> list[str]:
+    """The generated list: every number of the profile of that name as `table.key`."""
+    raw = tomllib.loads((PROFILES / f"{name}.toml").read_text(encoding="utf-8"))
+    tables = [(table, content) for table, content in raw.items() if isinstance(content, dict)]
+    return [f"{table}.{key}" for table, content in tables for key, entry in content.items() if isinstance(entry, dict)]
 
 
 def shown_elsewhere() -> dict[str, str]:
@@ -250,9 +244,7 @@ def rows(profile: str | None = None) -> Iterator[Row]:
     for row in _table()["rows"]:
         for name in row.get("profiles", [FIRST]):
             if "metric" in row and profile in (None, name):
-                yield Row(
-                    name, row["key"], row["to"], row["metric"], tuple(row.get("with", ())), tuple(row.get("also", ()))
-                )
+                yield Row(name, row["key"], row["to"], row["metric"], tuple(row.get("with", ())))
 
 
 def spec(row: Row, sets: tuple[str, ...], seed: int) -> RunSpec:

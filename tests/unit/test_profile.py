@@ -120,6 +120,15 @@ def test_unknown_profile_lists_the_names() -> None:
         profiles.load("pmfa")
 
 
+def test_a_machine_without_hbm_needs_no_numbers_of_it() -> None:
+    """Mode and commit time are all; with HBM each number that is missing is named."""
+    niagara = profiles.load("niagara")
+    assert niagara.hbm.commit_time.canonical == 20
+    assert (niagara.hbm.channels.canonical, niagara.hbm.rate.source) == (1, "no HBM")
+    with pytest.raises(ProfileError, match=r"hbm\.base.*missing"):
+        profiles.load("niagara", ["hbm.mode=0"])
+
+
 def test_override_changes_one_number() -> None:
     """10 m more fibre are 50 ns more flight, and nothing else."""
     before, after = profiles.load("pfma").straps(2), profiles.load("pfma", ["path.fibre_length=15 m"]).straps(2)
