@@ -21,7 +21,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,WAVES,--waves) $(call flag,COHERENT,--coherent) $(call flag,LOG,--log) \
   $(call flag,EVERY_CYCLE,--every-cycle) $(call option,TRACE_EVENTS,--trace-events=) \
   $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
-unexport QUICK RESUME TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
+unexport QUICK RESUME BASELINE TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
   SET OPTS
 
 .PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native crash-sweep lint format doctor software clean distclean
@@ -51,9 +51,9 @@ test: $(READY) ## the regression that passes on a clean checkout
 regress: $(READY) ## everything, the long tests too
 	@$(BIN)/python -m pytest -n $(PYTEST_WORKERS) $(PYTEST_FLAGS)
 
-report: $(READY) ## latency and bandwidth characterization -> build/report/index.html: QUICK=1 PROFILE= SEED= RESUME=0
+report: $(READY) ## latency and bandwidth characterization -> build/report/index.html: QUICK=1 PROFILE= SEED= RESUME=0 BASELINE=
 	@$(BIN)/prismem report $(call flag,QUICK,--quick) $(call option,PROFILE,--profile=) $(call option,SEED,--seed=) \
-	  $(if $(filter 0,$(value RESUME)),--fresh)
+	  $(call option,BASELINE,--baseline=) $(if $(filter 0,$(value RESUME)),--fresh)
 
 coverage: $(READY) ## lines of rtl/ and bins of the plan that the regression reaches -> build/coverage/summary.json
 	@$(BIN)/prismem coverage

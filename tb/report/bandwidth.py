@@ -68,6 +68,12 @@ def _module(results: Results, section: Section) -> None:
     section.add(
         "module.all_ports_gb_s", round(sum(first), 3), "GB/s", f"all ports together, {names[0]}", point="module"
     )
+    path_gb_s = results.profile.path.rate.canonical / 16
+    section.add("path.raw_gb_s", path_gb_s, "GB/s", "raw rate of a lightpath, one direction", origin="computed")
+    optical = round(2 * len(first) * path_gb_s * 8 / 1000, 4)
+    section.add("module.optical_tb_s", optical, "Tb/s", "raw rate of a module, both directions", origin="computed")
+    efficiency = round(min(first) / path_gb_s, 4)
+    section.add("module.efficiency", efficiency, "1", f"payload of the slowest port over its raw rate, {names[0]}")
     section.add("module.ports", len(first), "1", "ports of the module that were loaded", point="module")
     section.figures.append(
         Figure(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from prismem.models.flit import FLIT_BYTES
-from prismem.models.frame import Kind
+from prismem.models.frame import LINE_BYTES, Kind
 from prismem.models.latency import idle_ns, idle_stages_ns, serialization_ns
 from prismem.models.profile import Profile
 from prismem.tb.report.model import Figure, Results, Section, Table
 
 KINDS: tuple[Kind, ...] = ("read", "write")
+PRINTED_GB_S = {"pfma": 25.6, "niagara": 10.1}  # of a port, of the device: arXiv 2607.27187 and 2512.18194
 PARTS = ("request", "memory", "response")
 # Stages that are too small to see alone keep the order of the way.
 STAGE_NAMES = {
@@ -57,6 +58,10 @@ def build(results: Results) -> Section | None:
                 origin="computed",
             )
             _floors(section, profile, kind)
+            if rate := PRINTED_GB_S.get(profile.name):
+                lines = round(rate * total / LINE_BYTES, 1)
+                what = f"lines in flight for {rate} GB/s at this latency, {kind}"
+                section.add(f"{profile.name}.{kind}_in_flight", lines, "1", what, point=name)
             for part in PARTS:
                 measured = idle[f"{kind}_parts_ns"][part]
                 expected = idle["formula_ns"][kind][part]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from prismem.errors import PrismemError
@@ -16,9 +17,10 @@ from prismem.paths import BUILD
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.files import write_atomic
 from prismem.tb.runner.result import Result
-from prismem.tb.runner.spec import make_spec
+from prismem.tb.runner.spec import load_profile, make_spec
 
-RESULT = BUILD / "report" / "timed_validation.json"
+FOLDER = BUILD / "report"
+DEFAULT = "pfma"
 LATENCY_PERCENT_MAX, BANDWIDTH_PERCENT_MAX, SPEEDUP_MIN = 5.0, 3.0, 100.0
 SEED = 3
 KINDS = ("read", "write", "dma_read", "dma_write")
@@ -112,13 +114,20 @@ def problems(rows: Iterable[Row]) -> list[str]:
     return found
 
 
+def result_file(profile: str) -> Path:
+    """Where the validation of a profile is left."""
+    name = load_profile(profile).name
+    return FOLDER / ("timed_validation.json" if name == DEFAULT else f"timed_validation_{name}.json")
+
+
 def _run(workload: Workload, profile: str, port: str) -> Result:
+    rack = load_profile(profile).rack
     spec = make_spec(
         workload.test,
         port=port,
         profile=profile,
-        hosts=workload.hosts,
-        modules=workload.modules,
+        hosts=min(workload.hosts, rack.hosts.canonical),
+        modules=min(workload.modules, rack.modules.canonical),
         seed=SEED,
         options=workload.options,
     )
@@ -129,7 +138,7 @@ def _run(workload: Workload, profile: str, port: str) -> Result:
 
 
 def validate(profile: str, workloads: Sequence[Workload] = WORKLOADS) -> Validation:
-    """Run all workloads on both ports and leave timed_validation.json. Raises PrismemError when a run fails."""
+    """Run all workloads on both ports and leave the result_file. Raises PrismemError when a run fails."""
     rows = []
     for workload in workloads:
         rtl, timed = (_run(workload, profile, port).metrics for port in ("rtl", "timed"))
@@ -153,5 +162,5 @@ def validate(profile: str, workloads: Sequence[Workload] = WORKLOADS) -> Validat
         ],
         "problems": list(found.problems),
     }
-    write_atomic(RESULT, json.dumps(content, indent=1) + "\n")
+    write_atomic(result_file(profile), json.dumps(content, indent=1) + "\n")
     return found

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from prismem.cli.main import cli
 from prismem.errors import MisuseError
 from prismem.models import profile as profiles
-from prismem.tb.report import compare, idle, paper, plots, points, render
+from prismem.tb.report import compare, idle, paper, plots, points, render, run
 from prismem.tb.report.measure import Measured, measure
 from prismem.tb.report.model import Figure, Metric, Results, Section, Series, Table
 from prismem.tb.report.points import Plan, Point
@@ -285,6 +285,24 @@ def test_compare_ends_with_1_beyond_the_tolerance(tmp_path: Path, tolerance: str
     done = CliRunner().invoke(cli, ["compare", *map(str, files), "--tolerance", tolerance])
     assert done.exit_code == code
     assert "1 moved" in done.output
+
+
+@pytest.mark.parametrize(("value", "code"), [(200, 0), (201, 1)])
+def test_a_report_that_moved_from_its_baseline_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int, code: int
+) -> None:
+    """The gate: a figure differs by 0.5 % from the baseline's, and simulated figures have no noise."""
+    baseline = tmp_path / "old.json"
+    baseline.write_text(json.dumps(report({"x": (200, "ns")})))
+
+    def made(_plan: Plan, folder: Path, *, resume: bool) -> run.Report:
+        (folder / "report.json").write_text(json.dumps(report({"x": (value, "ns")})))
+        return run.Report(folder, [], [])
+
+    monkeypatch.setattr("prismem.cli.report.make", made)
+    done = CliRunner().invoke(cli, ["report", "--out", str(tmp_path), "--baseline", str(baseline)])
+    assert done.exit_code == code, done.output
+    assert isinstance(CliRunner().invoke(cli, ["report", "--baseline", str(tmp_path / "no")]).exception, MisuseError)
 
 
 def test_reports_of_different_things_are_refused(tmp_path: Path) -> None:

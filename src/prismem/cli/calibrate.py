@@ -5,7 +5,7 @@ from rich.table import Table
 
 from prismem.paths import kept, relative
 from prismem.tb.report.calibrate import calibrate
-from prismem.tb.report.validate import RESULT, validate
+from prismem.tb.report.validate import result_file, validate
 
 
 def run(console: Console, profile: str, *, validate: bool) -> bool:
@@ -29,5 +29,5 @@ def show(console: Console, name: str) -> bool:
     console.print(table, highlight=False)
     for problem in found.problems:
         console.print(problem, highlight=False, markup=False)
-    console.print(relative(RESULT), highlight=False)
+    console.print(relative(result_file(name)), highlight=False)
     return not found.problems

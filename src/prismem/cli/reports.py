@@ -14,14 +14,24 @@ from rich.console import Console
 @click.option("--mesh", type=click.IntRange(2, 16), default=4, show_default=True, help="Hosts and modules of the mesh.")
 @click.option("--points", "only", multiple=True, metavar="ID", help="Only these points, and those below them.")
 @click.option("--resume/--fresh", default=True, show_default=True, help="Use what an earlier report has measured.")
+@click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report: fail when a figure has moved.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("build/report"), show_default=True)
-def report(profile: str, quick: bool, seed: int, mesh: int, only: tuple[str, ...], resume: bool, out: Path) -> None:
+def report(
+    profile: str,
+    quick: bool,
+    seed: int,
+    mesh: int,
+    only: tuple[str, ...],
+    resume: bool,
+    baseline: Path | None,
+    out: Path,
+) -> None:
     """Latency and bandwidth characterization: HTML, PNG, CSV and JSON."""
     from prismem.cli.report import run
     from prismem.tb.report.points import Plan
 
     plan = Plan(profile=profile, quick=quick, seed=seed, mesh=mesh, only=only)
-    sys.exit(0 if run(Console(), plan, out, resume=resume) else 1)
+    sys.exit(0 if run(Console(), plan, out, resume=resume, baseline=baseline) else 1)
 
 
 @click.command()
