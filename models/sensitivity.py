@@ -25,9 +25,7 @@ def visible_ns(profile: Profile) -> float:
     out_ns = sum(stages[stage] for stage in order[: order.index("module_return")])
     module = profile.module
     late_ns = module.posted_time.canonical if module.completion.canonical else 0
-    # Halves: the first a cycle after the start, the second half_time later.
-    halves_ns = module.half_time.canonical if module.write_unit.canonical < LINE_BYTES else 0
-    return out_ns + late_ns + halves_ns
+    return out_ns + late_ns
 
 
 def behind_fence_ns(profile: Profile) -> float:

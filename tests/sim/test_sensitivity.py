@@ -15,7 +15,7 @@ BRIEF = (
     "pfma-cxl.ack_time",
     "pfma-path.ack_time",
     "pfma-path.write_credits",
-    "pfma-module.half_time",
+    "pfma-module.completion",
     "pfma-nic.timeout",
 )
 

@@ -68,6 +68,7 @@ bool RtlPort::submit(Request *request) {
   note(decision_of(*request), request->host, request->line, request->mask,
        is_read(request->kind) ? nullptr : request->data.data());
   queue.push_back(request);
+  ++queued_;
   ++on_their_way_;
   next_due_ = 0;
   return false;
@@ -94,6 +95,7 @@ int RtlPort::pop(int host, int channel, uint32_t *tag, uint64_t *hpa, uint32_t *
   if (queue.empty() || free_tags.empty()) return EMU_DPI_NONE;
   Request *request = queue.front();
   queue.pop_front();
+  --queued_;
   request->tag = free_tags.front();
   free_tags.pop_front();
   request->popped_at = last_tick_;

@@ -29,6 +29,9 @@ class RtlPort final : public MemoryPort {
   void store_read(int module, uint64_t dpa, int host, int ntag, uint32_t *data);
   void store_write(int module, uint64_t dpa, int host, int ntag, const uint32_t *data, const uint32_t *be);
   void probe(uint64_t now, int stage, int host, int tag, int aux);
+  /** A request of any host waits to be fetched; one of this host and channel does. */
+  bool queued() const { return queued_ != 0; }
+  bool queued(size_t host, size_t channel) const { return !hosts_[host].queue[channel].empty(); }
   /** The request in flight under this tag of a host; nullptr without one. */
   Request *by_tag(int host, int tag) const;
   /** Next time at which hosts act by themselves or on a completion, whatever waits for a tag; kNever when none. */
@@ -67,7 +70,7 @@ class RtlPort final : public MemoryPort {
   std::unordered_map<uint64_t, uint64_t> place_of_line_;
   /** Lines that something other than a host's request has written, by place. */
   std::unordered_map<uint64_t, std::array<uint8_t, kLineBytes>> loose_;
-  uint64_t on_their_way_ = 0;
+  uint64_t on_their_way_ = 0, queued_ = 0;
   uint64_t last_tick_ = 0;
   bool ticked_ = false;
   uint64_t next_due_ = 0;

@@ -33,7 +33,7 @@ struct Link {
   }
 };
 
-enum class Step : uint8_t { kMedia, kServed, kBack, kHost };
+enum class Step : uint8_t { kMedia, kWritten, kBack, kHost };
 
 struct Event {
   Request *request;
@@ -130,8 +130,10 @@ class TimedRack {
   void fetch(uint64_t now) {
     uint32_t tag, data[16], be[2];
     uint64_t hpa;
+    if (!port_.queued()) return;
     for (size_t host = 0; host < cxl_out_.size(); ++host) {
       for (const int channel : {0, 1}) {
+        if (!port_.queued(host, static_cast<size_t>(channel))) continue;
         const auto id = static_cast<int>(host);
         while (port_.pop(id, channel, &tag, &hpa, data, be) != EMU_DPI_NONE)
           send(port_.by_tag(id, static_cast<int>(tag)), now);
@@ -195,13 +197,15 @@ class TimedRack {
           request->bound = true;
         }
         at[EMU_STAGE_MEDIA_DONE] = access(*request, now);
-        calendar_.add(at[EMU_STAGE_MEDIA_DONE], {request, Step::kServed});
-        break;
-      case Step::kServed:
-        if (kind == 1) {
-          device_write(request, request->data.data(), request->mask);
-          request->bound = true;
+        if (kind == 0) {
+          calendar_.add(at[EMU_STAGE_MEDIA_DONE] + model_.return_ns[kind], {request, Step::kBack});
+        } else {
+          calendar_.add(at[EMU_STAGE_MEDIA_DONE], {request, Step::kWritten});
         }
+        break;
+      case Step::kWritten:
+        device_write(request, request->data.data(), request->mask);
+        request->bound = true;
         calendar_.add(now + model_.return_ns[kind], {request, Step::kBack});
         break;
       case Step::kBack:
