@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prismem.models.latency import idle_ns
-from prismem.tb.report.model import Figure, Results, Section, Series, Table
+from prismem.tb.report.model import Figure, Results, Section, Table
 
 MOMENTS = {
     "returned_ns": "instruction returned",
@@ -14,6 +14,13 @@ MOMENTS = {
     "window_ns": "window: returned, not yet visible",
     "window_behind_fence_ns": "window behind the fence",
 }
+
+
+def _steps(moments: dict[str, float]) -> dict[str, float]:
+    """Time from moment to moment, in the order in which they came."""
+    order = sorted(list(MOMENTS)[:3], key=lambda key: moments[key])
+    starts = [0.0, *(moments[key] for key in order)]
+    return {f"until {MOMENTS[key]}": moments[key] - start for key, start in zip(order, starts, strict=False)}
 
 
 def build(results: Results) -> Section | None:
@@ -29,7 +36,7 @@ def build(results: Results) -> Section | None:
         "Medians, from the start of the instruction.",
     )
     rows: list[list[Any]] = []
-    bars: dict[str, list[float]] = {}
+    bars: dict[str, dict[str, float]] = {}
     for value, metrics in results.group("flush"):
         flush, profile = metrics["flush"], results.profile_of(f"flush/{value}")
         kind = "posted" if flush["posted"] else "when visible"
@@ -39,7 +46,7 @@ def build(results: Results) -> Section | None:
                 section.add(name, moments[key], "ns", f"{method}, completion {kind}: {what}", point=f"flush/{value}")
             rows.append([profile.name, kind, method, *(moments[key] for key in MOMENTS)])
             if method == "clflush":
-                bars[f"{profile.name}, {kind}"] = [moments[key] for key in list(MOMENTS)[:3]]
+                bars[f"{profile.name}, {kind}"] = _steps(moments)
         section.add(
             f"{profile.name}.write_ns", idle_ns(profile, "write"), "ns", "idle write at the port", origin="computed"
         )
@@ -48,11 +55,10 @@ def build(results: Results) -> Section | None:
     section.figures.append(
         Figure(
             "flush",
-            "CLFLUSH and MFENCE of one line (measured)",
-            "moment",
+            "CLFLUSH and MFENCE of one line (measured, median)",
             "time since the instruction (ns)",
-            [Series(name, range(len(values)), values) for name, values in bars.items()],
-            categories=list(MOMENTS.values())[:3],
+            "",
+            bars=bars,
         )
     )
     columns = ["profile", "completion", "instruction", *(f"{what}, ns" for what in MOMENTS.values())]

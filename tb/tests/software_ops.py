@@ -38,6 +38,7 @@ SAMPLE = np.dtype(
 STREAM_BYTES, SIZES, SIZE_MIN = 256 << 10, 5, 512  # software_ops.h
 CAUSES = ("reads", "write_backs", "dma")
 KIND_CAUSE = np.array([0, 0, 1, 1, 2, 2, 0, 1])  # by kind of transaction: index of CAUSES
+AHEAD_NS_MAX = 64
 PART_MIB = 8  # of the pool for the library's own parts
 
 
@@ -170,8 +171,9 @@ class _Host:
         self.end = table["stage_ns"][:, -1].astype(np.int64)
 
     def messages(self, start_ns: int, end_ns: int) -> int:
-        """Requests that left the host in this time."""
-        return int(((self.start >= start_ns) & (self.start < end_ns)).sum())
+        """Requests that left the host in this time. A thread's clock is ahead of the machine's by its hits since it
+        last waited; between the last request of an operation and its end lies at least a way to the memory and back."""
+        return int(((self.start >= start_ns - AHEAD_NS_MAX) & (self.start < end_ns - AHEAD_NS_MAX)).sum())
 
     def waits(self, start_ns: int, end_ns: int) -> dict[str, float]:
         """Share of the time in which something was on its way; DMA counts before reads, reads before write-backs."""
