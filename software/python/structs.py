@@ -23,6 +23,7 @@ class FormatOptions(c.Structure):
         ("lease_ns", c.c_uint64),
         ("replacement", c.c_uint32),
         ("place_bits", c.c_uint32),
+        ("lock_tier", c.c_uint32),
     ]
 
 

@@ -9,10 +9,12 @@
  * Each step may be the last of this manager: the next one finds the verdict and does the rest again.
  */
 #include "manager.h"
+#include "tier.h"
 
 static void publish_verdict(pm_pool *pool, const pmi_manager *m, uint32_t node) {
   pmi_verdict *verdict = pmi_verdict_of(pool, node);
   pmi_store(&verdict->repaired_epoch, m->repaired_epoch[node]);
+  pmi_store(&verdict->buried_epoch, m->buried_epoch[node]);
   pmi_store(&verdict->dead_epoch, m->dead_epoch[node]);
   pmi_publish(pool, verdict, sizeof *verdict);
 }
@@ -24,31 +26,20 @@ static void publish_state(pm_pool *pool, const pmi_manager *m, uint32_t lock) {
   pmi_publish(pool, state, sizeof *state);
 }
 
-static void mark_lock(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node) {
+void pmi_death_mark(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node, uint64_t since) {
   pmi_managed_lock *managed = &m->locks[lock];
+  if (managed->dead != 0 && pmi_tier_of(pool)->repaired(pool, lock) >= managed->since) managed->dead = 0;
   managed->dead |= UINT64_C(1) << node;
-  managed->since = managed->tenure;
+  managed->since = since;
   publish_state(pool, m, lock);
-}
-
-static void bury_request(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node) {
-  pmi_managed_lock *managed = &m->locks[lock];
-  pmi_request *request = pmi_request_of(pool, lock, node);
-  pmi_manager_read_request(pool, m, lock, node);
-  if (pmi_manager_holds(managed, node) || lock < PMI_LOCKS_OWN) mark_lock(pool, m, lock, node);
-  if (managed->request[node] & 1u) {
-    pmi_store(&request->word, managed->request[node] & ~UINT64_C(1));
-    pmi_publish(pool, request, sizeof *request);
-    managed->request[node] &= ~UINT64_C(1);
-    m->active[node] &= ~(UINT64_C(1) << lock);
-  }
-  if (managed->holder == node) managed->holder = PMI_NOBODY;
 }
 
 uint64_t pmi_bury(pm_pool *pool, pmi_manager *m, uint64_t nodes) {
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
     if (!(nodes >> node & 1u) || m->repaired_epoch[node] >= m->dead_epoch[node]) continue;
-    for (uint32_t lock = 0; lock < pool->params.locks; ++lock) bury_request(pool, m, lock, node);
+    for (uint32_t lock = 0; lock < pool->params.locks; ++lock) pmi_tier_of(pool)->bury(pool, m, lock, node);
+    m->buried_epoch[node] = m->dead_epoch[node];
+    publish_verdict(pool, m, node);
   }
   return nodes == 0 ? 0 : UINT64_MAX >> (64 - pool->params.locks);
 }
@@ -116,10 +107,16 @@ static void note_repaired(pm_pool *pool, pmi_manager *m) {
   }
 }
 
-void pmi_death_settle(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node) {
+void pmi_death_settle(pm_pool *pool, pmi_manager *m, uint32_t lock, uint64_t repaired) {
   pmi_managed_lock *managed = &m->locks[lock];
-  if (managed->dead == 0 || managed->repaired[node] <= managed->since) return;
+  if (managed->dead == 0 || repaired < managed->since) return;
   managed->dead = 0;
   publish_state(pool, m, lock);
   note_repaired(pool, m);
+}
+
+void pmi_death_settle_own(pm_pool *pool, pmi_manager *m) {
+  for (uint32_t lock = 0; lock < PMI_LOCKS_OWN; ++lock) {
+    if (m->locks[lock].dead != 0) pmi_death_settle(pool, m, lock, pmi_tier_of(pool)->repaired(pool, lock));
+  }
 }

@@ -1,11 +1,11 @@
 /*
  * Who leads the lock management: the acting node with the highest term.
  *
- * A node takes over when nobody acts, or when the one that does shows no life for a lease: the candidates in the order of
- * their ids, so that usually only one tries. Two that try at once see each other, by Dekker's rule: each publishes its claim
+ * A node takes over when nobody acts, or when the manager of the one that does has not stepped for a lease, whatever else that
+ * node does: the candidates in the order of their ids, so that usually only one tries. Two that try at once see each other, by Dekker's rule: each publishes its claim
  * (term and acting bit, one word), syncs, and reads the other doorbells; who sees a term as high as its own steps back and
- * tries again later. A leader that was only slow shows life again before it writes, and reads the doorbells after that: either
- * it sees the claim, or the claim's owner sees it alive and steps back.
+ * tries again later. A leader that was only slow steps again before it writes, and reads the doorbells after that: either it
+ * sees the claim, or the claim's owner sees it step and steps back.
  */
 #include <errno.h>
 
@@ -17,19 +17,35 @@ static uint64_t pulse_of(const pmi_doorbell *bell) {
 }
 
 void pmi_election_watch(pm_pool *pool, pmi_manager *m) {
-  if (!PM_MUTANT_ON(manager_no_invalidate))
+  if (!PM_MUTANT_ON(manager_no_invalidate)) {
     pmi_acquire(pool, pmi_doorbell_of(pool, 0), pool->params.nodes * sizeof(pmi_doorbell));
+    pmi_prefetch(pmi_doorbell_of(pool, 0), pool->params.nodes * sizeof(pmi_doorbell));
+  }
   const uint64_t now = pmi_now_ns();
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    const uint64_t pulse = pulse_of(pmi_doorbell_of(pool, node));
-    if (pulse == m->pulse[node]) continue;
+    const pmi_doorbell *bell = pmi_doorbell_of(pool, node);
+    const uint64_t pulse = pulse_of(bell), steps = pmi_peek(&bell->steps);
+    if (pulse != m->pulse[node]) m->changed_ns[node] = now;
+    if (steps != m->steps[node]) m->stepped_ns[node] = now;
     m->pulse[node] = pulse;
-    m->changed_ns[node] = now;
+    m->steps[node] = steps;
   }
 }
 
 int pmi_election_silent(const pm_pool *pool, const pmi_manager *m, uint32_t node) {
   return pmi_now_ns() - m->changed_ns[node] >= pool->params.lease_ns;
+}
+
+static int stands_still(const pm_pool *pool, const pmi_manager *m, uint32_t node) {
+  const uint64_t since = PM_MUTANT_ON(leader_by_any_beat) ? m->changed_ns[node] : m->stepped_ns[node];
+  return pmi_now_ns() - since >= pool->params.lease_ns;
+}
+
+int pmi_election_beat(pm_pool *pool, pmi_manager *m, uint64_t term) {
+  const uint64_t now = pmi_now_ns();
+  const int rc = pmi_beat(pool, term);
+  if (rc == 0) m->led_ns = now;
+  return rc;
 }
 
 /* The other node that acts with the highest term, and that term; PMI_NOBODY. */
@@ -58,7 +74,7 @@ int pmi_election_lost(pm_pool *pool, pmi_manager *m) {
   uint64_t term;
   if (find_leader(pool, &term) == PMI_NOBODY || term < m->term) return 0;
   m->acting = 0;
-  (void)pmi_beat(pool, m->term * 2);
+  (void)pmi_election_beat(pool, m, m->term * 2);
   return 1;
 }
 
@@ -66,7 +82,7 @@ int pmi_election_lost(pm_pool *pool, pmi_manager *m) {
 static int others_first(pm_pool *pool, const pmi_manager *m) {
   if (pmi_now_ns() - m->vacant_ns >= pool->params.lease_ns) return 0;
   for (uint32_t node = 0; node < pool->node; ++node) {
-    if (pmi_peek(&pmi_doorbell_of(pool, node)->beat) != 0 && !pmi_election_silent(pool, m, node)) return 1;
+    if (pmi_peek(&pmi_doorbell_of(pool, node)->beat) != 0 && !stands_still(pool, m, node)) return 1;
   }
   return 0;
 }
@@ -75,24 +91,24 @@ int pmi_election_try(pm_pool *pool, pmi_manager *m) {
   uint64_t term;
   const uint64_t now = pmi_now_ns();
   const uint32_t before = find_leader(pool, &term);
-  if (before != PMI_NOBODY && !pmi_election_silent(pool, m, before)) {
+  if (before != PMI_NOBODY && !stands_still(pool, m, before)) {
     m->vacant_ns = 0;
     return 0;
   }
   if (m->vacant_ns == 0) m->vacant_ns = now;
   if (now < m->claim_ns || others_first(pool, m)) return 0;
-  const uint64_t pulse = before == PMI_NOBODY ? 0 : m->pulse[before];
+  const uint64_t steps = before == PMI_NOBODY ? 0 : m->steps[before];
   m->term = highest_term(pool) + 1;
-  if (pmi_beat(pool, m->term * 2 + 1) < 0) return 0;
+  if (pmi_election_beat(pool, m, m->term * 2 + 1) < 0) return 0;
   pmi_election_watch(pool, m);
   const uint32_t other = find_leader(pool, &term);
   const int clash = other != PMI_NOBODY && term >= m->term;
-  if (!clash && (before == PMI_NOBODY || m->pulse[before] == pulse)) {
+  if (!clash && (before == PMI_NOBODY || m->steps[before] == steps)) {
     m->acting = 1;
     m->vacant_ns = 0;
     return 1;
   }
   m->claim_ns = now + pool->params.lease_ns / PMI_LEASE_BEATS * (pool->node + 1);
-  (void)pmi_beat(pool, m->term * 2);
+  (void)pmi_election_beat(pool, m, m->term * 2);
   return 0;
 }

@@ -16,6 +16,7 @@
 #include "locktable.h"
 #include "pins.h"
 #include "repair.h"
+#include "tier.h"
 
 void pmi_fsck_found(pmi_fsck *f, const char *kind, const char *format, ...) {
   char text[192];
@@ -54,31 +55,24 @@ static void check_nodes(pmi_fsck *f) {
   }
 }
 
-static uint64_t last_repair(pm_pool *pool, uint32_t lock) {
-  uint64_t tenure = 0;
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    const uint64_t repaired = pmi_load(&pmi_request_of(pool, lock, node)->repaired);
-    if (repaired > tenure) tenure = repaired;
-  }
-  return tenure;
-}
-
-static int holds(pm_pool *pool, uint32_t lock, uint32_t node) {
-  const uint64_t word = pmi_load(&pmi_request_of(pool, lock, node)->word);
-  return (word & 1u) && word >> 1 == pmi_load(&pmi_grant_of(pool, lock, node)->ticket);
+/* Nodes that may have left half-way what the lock protects. */
+static uint64_t unrepaired(pm_pool *pool, uint32_t lock) {
+  const pmi_lock_state *state = pmi_lock_state_of(pool, lock);
+  return pmi_tier_of(pool)->repaired(pool, lock) < pmi_load(&state->since) ? pmi_load(&state->dead) : 0;
 }
 
 static void check_locks(pmi_fsck *f) {
   pm_pool *pool = f->pool;
   for (uint32_t lock = 0; lock < pool->params.locks; ++lock) {
-    const pmi_lock_state *state = pmi_lock_state_of(pool, lock);
+    uint64_t holders;
+    const uint64_t nodes = pmi_tier_of(pool)->left(pool, lock, &holders), dead = unrepaired(pool, lock);
     for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-      if (pmi_load(&pmi_request_of(pool, lock, node)->word) & 1u)
-        pmi_fsck_found(f, "lock", "%u: node %u %s it", lock, node, holds(pool, lock, node) ? "holds" : "waits for");
+      if (nodes >> node & 1u)
+        pmi_fsck_found(f, "lock", "%u: node %u %s it", lock, node, holders >> node & 1u ? "holds" : "waits for");
     }
-    if (pmi_load(&state->dead) != 0 && last_repair(pool, lock) <= pmi_load(&state->since))
+    if (dead != 0)
       pmi_fsck_found(f, "lock", "%u: what it protects was left half-way by nodes 0x%llx", lock,
-                     (unsigned long long)pmi_load(&state->dead));
+                     (unsigned long long)dead);
   }
 }
 
@@ -135,17 +129,12 @@ static void clear_node(pm_pool *pool, uint32_t node) {
 }
 
 static void clear_lock(pm_pool *pool, uint32_t lock) {
-  uint64_t dead = lock < PMI_LOCKS_OWN ? UINT64_MAX >> (64 - pool->params.nodes) : 0, tenure = 0;
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    pmi_request *request = pmi_request_of(pool, lock, node);
-    if (holds(pool, lock, node)) dead |= UINT64_C(1) << node;
-    if (pmi_grant_of(pool, lock, node)->tenure > tenure) tenure = pmi_grant_of(pool, lock, node)->tenure;
-    pmi_store(&request->word, pmi_load(&request->word) & ~UINT64_C(1));
-    pmi_publish(pool, request, sizeof *request);
-  }
+  const pmi_tier *tier = pmi_tier_of(pool);
+  uint64_t dead = lock < PMI_LOCKS_OWN ? UINT64_MAX >> (64 - pool->params.nodes) : 0, holders;
+  (void)tier->left(pool, lock, &holders);
+  dead |= holders | unrepaired(pool, lock);
   pmi_lock_state *state = pmi_lock_state_of(pool, lock);
-  if (last_repair(pool, lock) <= pmi_load(&state->since)) dead |= pmi_load(&state->dead);
-  pmi_store(&state->since, tenure);
+  pmi_store(&state->since, tier->clear(pool, lock));
   pmi_store(&state->dead, dead);
   pmi_publish(pool, state, sizeof *state);
 }

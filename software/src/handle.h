@@ -46,9 +46,12 @@ typedef struct pmi_lock_local {
   uint32_t handovers; /* under mutex: since the global lock came */
   uint32_t known;     /* under mutex: `ticket` is valid */
   uint32_t repaired;  /* under mutex: what the dead had left is repaired in this tenure */
-  uint64_t ticket;    /* under mutex: of the last request */
+  uint64_t ticket;    /* under mutex: of the last request; the turn of this node in a queue */
   uint64_t tenure;    /* under mutex, while kept: of the grant */
-  uint64_t dead;      /* under mutex, while kept: nodes whose death the grant told of */
+  uint64_t dead;      /* under mutex, while kept: nodes whose death this node was told of */
+  uint64_t since;     /* under mutex, while kept: of pmi_lock_state, when it was told */
+  uint64_t settled;   /* under mutex, while kept: marks up to this one are repaired */
+  uint64_t queued, taken, taken_here, polls, wait_ns, wait_ns_max; /* as in pm_lock_info; atomic, written under mutex */
 } pmi_lock_local;
 
 /* A region that a lock protects, seen from this node: which of its lines were acquired since the lock last came back from
@@ -98,6 +101,7 @@ struct pm_pool {
   uint32_t leased;        /* this node beats; atomic */
   uint32_t fenced;        /* it was taken for dead; atomic */
   uint64_t lease_from_ns; /* time before the last confirmed beat; atomic */
+  uint64_t life_ns;       /* no further sign of life of a node without a lease before this time; atomic */
   pmi_guard meta, alloc, index, object;
   pmi_heap *heap;
   pmi_pin_table *pins;

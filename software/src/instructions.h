@@ -15,6 +15,8 @@ static inline uint64_t pmi_lines(const void *p, size_t n) {
 
 /** First half of an acquire: write back and drop the lines. Loads may still pass it. */
 void pmi_invalidate(const void *p, size_t n);
+/** The lines will be read soon: begin to load them all at once. A hint, behind the fence. */
+void pmi_prefetch(const void *p, size_t n);
 /** Second half: later loads wait for the invalidations. */
 void pmi_invalidate_fence(void);
 /** Copy to the pool around the cache; complete in the device on return. Both 64-byte aligned, n a multiple of 64. */

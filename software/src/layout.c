@@ -63,6 +63,7 @@ int pmi_params_check(pmi_params *p) {
   if (p->lease_ns < LEASE_NS_MIN || p->lease_ns > LEASE_NS_MAX)
     return outside("lease_ns", p->lease_ns, LEASE_NS_MIN, LEASE_NS_MAX);
   if (p->replacement > PM_REPLACE_CLOCK) return outside("replacement", p->replacement, 0, PM_REPLACE_CLOCK);
+  if (p->lock_tier > PM_LOCK_BAKERY) return outside("lock_tier", p->lock_tier, 0, PM_LOCK_BAKERY);
   if (p->place_bits > PLACE_BITS_MAX) return outside("place_bits", p->place_bits, 1, PLACE_BITS_MAX);
   if (p->pool_bytes == 0 || p->pool_bytes % PMI_POOL_ALIGN != 0)
     return pmi_error(EINVAL, "pool_bytes: %llu is not a multiple of 2 MiB", (unsigned long long)p->pool_bytes);

@@ -16,7 +16,7 @@
 #include "prismem/verbs.h"
 
 #define PMI_MAGIC UINT64_C(0x6c6f6f706d737270) /* "prsmpool" */
-#define PMI_LAYOUT_VERSION 2u
+#define PMI_LAYOUT_VERSION 3u
 #define PMI_POOL_ALIGN (UINT64_C(2) << 20)
 
 #define PMI_ASSERT_LINES(type, lines) static_assert(sizeof(type) == (size_t)(lines) * PM_LINE, #type " is whole lines")
@@ -29,7 +29,9 @@ typedef struct pmi_params {
   uint64_t lease_ns;
   uint32_t replacement; /* enum pm_replacement */
   uint32_t place_bits;  /* bits of a digest that choose its place in the index */
-  uint64_t spare[6];
+  uint32_t lock_tier;   /* enum pm_lock_tier */
+  uint32_t spare_half;
+  uint64_t spare[5];
 } pmi_params;
 PMI_ASSERT_LINES(pmi_params, 2);
 
@@ -65,20 +67,22 @@ PMI_ASSERT_LINES(pmi_claim_line, 1);
 /* One a node id, written by the lock manager: which tenures of the id are over because their owner died. */
 typedef struct pmi_verdict {
   uint64_t dead_epoch;     /* synchronizing word: tenures up to this one are dead, their owner is fenced off */
+  uint64_t buried_epoch;   /* their locks are free, and marked as to be repaired */
   uint64_t repaired_epoch; /* what tenures up to this one left behind is repaired: the id may be claimed again */
-  uint64_t spare[6];
+  uint64_t spare[5];
 } pmi_verdict;
 PMI_ASSERT_LINES(pmi_verdict, 1);
 
 /* One a lock, written by the lock manager: nodes that died and may have left what the lock protects half-way. */
 typedef struct pmi_lock_state {
   uint64_t dead;  /* bit n: node n */
-  uint64_t since; /* tenure of the lock when the last of these bits was set; stored before `dead` */
+  uint64_t since; /* number of the first repair that would cover all of them: PM_LOCK_SLOTS the tenure of whoever repairs,
+                     else one more at each mark; stored before `dead` */
   uint64_t spare[6];
 } pmi_lock_state;
 PMI_ASSERT_LINES(pmi_lock_state, 1);
 
-/* One a lock and node, written by the node; by the lock manager once the node is dead. */
+/* PM_LOCK_SLOTS: one a lock and node, written by the node; by the lock manager once the node is dead. */
 typedef struct pmi_request {
   uint64_t word;     /* synchronizing word: ticket * 2 + waiting */
   uint64_t repaired; /* last tenure in which this node repaired what the dead had left; stored before `word` */
@@ -86,7 +90,18 @@ typedef struct pmi_request {
 } pmi_request;
 PMI_ASSERT_LINES(pmi_request, 1);
 
-/* One a lock and node, written by the lock manager. */
+/* The same line under PM_LOCK_QUEUE and PM_LOCK_BAKERY (lock_bakery.c); same writers. */
+typedef struct pmi_turn {
+  uint64_t word;     /* synchronizing word: turn << 48 | number << 1 | choosing */
+  uint64_t tenure;   /* of the lock when this node last held it; this and the rest are stored before `word` */
+  uint64_t repaired; /* marks of pmi_lock_state up to this one are repaired, as far as this node knew then */
+  uint64_t since;    /* pmi_lock_state as this node knew it then */
+  uint64_t dead;
+  uint64_t spare[3];
+} pmi_turn;
+static_assert(sizeof(pmi_turn) == sizeof(pmi_request), "both take the same place");
+
+/* PM_LOCK_SLOTS: one a lock and node, written by the lock manager. */
 typedef struct pmi_grant {
   uint64_t ticket;   /* synchronizing word: the request with this ticket holds the lock */
   uint64_t tenure;   /* how many grants this lock has seen */
@@ -104,7 +119,8 @@ typedef struct pmi_doorbell {
   uint64_t beat; /* one more at each heartbeat; 0: the node has no lease and is never taken for dead by its silence */
   uint64_t term; /* synchronizing word: term of lock management * 2 + acting */
   uint64_t accused; /* bit n: this node asks the manager to look whether the owner of node n is gone */
-  uint64_t spare[3];
+  uint64_t steps;   /* one more at each beat that this node makes as a lock manager */
+  uint64_t spare[2];
 } pmi_doorbell;
 PMI_ASSERT_LINES(pmi_doorbell, 1);
 

@@ -7,6 +7,9 @@
  * two steps cross like Dekker's: the node publishes the beat, syncs, reads the verdict; who declares it dead publishes the
  * verdict, syncs, reads the beat. At least one of them sees the other.
  *
+ * A node that works beats as well when its lease runs short, on whatever thread. That keeps the node alive and says nothing of
+ * its lock manager, so the beats of a manager that steps are counted apart (`steps`): by those the others judge a leader.
+ *
  * What this cannot cover is a node that stands still for more than half a lease between such a look at the clock and the
  * stores behind it: only the device or the switch can shut such a host out.
  */
@@ -34,6 +37,7 @@ static void publish_bell(pm_pool *pool) {
   pmi_store(&bell->wanted, pool->bell.wanted);
   pmi_store(&bell->accused, pool->bell.accused);
   pmi_store(&bell->term, pool->bell.term);
+  pmi_store(&bell->steps, pool->bell.steps);
   pmi_store(&bell->beat, pool->bell.beat);
   pmi_store(&bell->sequence, pool->bell.sequence);
   pmi_publish(pool, bell, sizeof *bell);
@@ -45,6 +49,17 @@ void pmi_lease_open(pm_pool *pool) {
   pool->bell.sequence = pmi_load(&bell->sequence) + 1;
   pool->bell.term = pmi_load(&bell->term) & ~UINT64_C(1);
   publish_bell(pool);
+}
+
+void pmi_show_life(pm_pool *pool) {
+  if (__atomic_load_n(&pool->leased, __ATOMIC_ACQUIRE)) return;
+  const uint64_t now = pmi_now_ns();
+  if (now < __atomic_load_n(&pool->life_ns, __ATOMIC_RELAXED)) return;
+  __atomic_store_n(&pool->life_ns, now + pool->params.lease_ns / PMI_LEASE_BEATS, __ATOMIC_RELAXED);
+  pthread_mutex_lock(&pool->bell_mutex);
+  pool->bell.sequence += 1;
+  publish_bell(pool);
+  pthread_mutex_unlock(&pool->bell_mutex);
 }
 
 void pmi_ring(pm_pool *pool, uint32_t lock, int wanted) {
@@ -95,6 +110,7 @@ static int beat(pm_pool *pool) {
 int pmi_beat(pm_pool *pool, uint64_t term) {
   pthread_mutex_lock(&pool->bell_mutex);
   pool->bell.term = term;
+  pool->bell.steps += 1;
   __atomic_store_n(&pool->leased, 1, __ATOMIC_RELEASE);
   const int rc = beat(pool);
   pthread_mutex_unlock(&pool->bell_mutex);

@@ -17,11 +17,13 @@ void pmi_sleep_ns(uint64_t ns);
 
 /** The doorbell line of a node id that was just claimed. */
 void pmi_lease_open(pm_pool *pool);
+/** A node without a heartbeat shows that it lives, a few times in a lease at most. */
+void pmi_show_life(pm_pool *pool);
 /** Tell the manager that the request line of `lock` changed. */
 void pmi_ring(pm_pool *pool, uint32_t lock, int wanted);
 /** Ask the manager to look whether these nodes are gone. */
 void pmi_accuse(pm_pool *pool, uint64_t nodes);
-/** A heartbeat with this term word; begins the lease. -ESTALE: the node is dead to the others. */
+/** A heartbeat of a lock manager, with this term word; begins the lease. -ESTALE: the node is dead to the others. */
 int pmi_beat(pm_pool *pool, uint64_t term);
 /** No heartbeat any more, by intention. */
 void pmi_lease_end(pm_pool *pool);

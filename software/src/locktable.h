@@ -11,6 +11,10 @@ static inline pmi_request *pmi_request_of(pm_pool *pool, uint32_t lock, uint32_t
   return pmi_at(pool, pool->layout.requests + ((uint64_t)lock * pool->params.nodes + node) * stride);
 }
 
+static inline pmi_turn *pmi_turn_of(pm_pool *pool, uint32_t lock, uint32_t node) {
+  return (pmi_turn *)pmi_request_of(pool, lock, node);
+}
+
 static inline pmi_grant *pmi_grant_of(pm_pool *pool, uint32_t lock, uint32_t node) {
   return (pmi_grant *)pmi_at(pool, pool->layout.grants) + (size_t)lock * pool->params.nodes + node;
 }

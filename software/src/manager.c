@@ -2,6 +2,8 @@
  * Lock manager: scans the doorbells of all nodes, looks at the request lines of the locks that a changed doorbell names, and
  * writes grant lines.
  *
+ * With another tier than PM_LOCK_SLOTS there is nothing to grant, and the leader looks after the dead only.
+ *
  * A scan costs one line a node, plus the requests of nodes that rang. Grants go round robin from the last holder, so no
  * waiter is passed more than N-1 times. Any number of nodes may run a manager: one leads (election.c), the others watch it.
  * What the leader remembers in DRAM is a copy of what the request, grant and lock state lines say.
@@ -15,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STANDBY_LOOKS 16u /* in a lease */
+#include "tier.h"
+
+#define CALM_LOOKS 16u         /* in a lease, of a manager that nobody waits for */
+#define CALM_NAP_NS_MAX 500000u /* until it sees that it has to stop */
 
 void pmi_manager_close(pm_pool *pool) {
   free(pool->manager);
@@ -37,26 +42,15 @@ void pmi_manager_read_request(pm_pool *pool, pmi_manager *m, uint32_t lock, uint
 }
 
 static void rebuild_lock(pm_pool *pool, pmi_manager *m, uint32_t lock) {
+  const pmi_tier *tier = pmi_tier_of(pool);
   pmi_managed_lock *managed = &m->locks[lock];
   const pmi_lock_state *state = pmi_lock_state_of(pool, lock);
-  uint64_t repaired = 0;
   pmi_acquire(pool, state, sizeof *state);
   *managed = (pmi_managed_lock){.holder = PMI_NOBODY, .last = PMI_NOBODY};
   managed->dead = pmi_load(&state->dead);
   managed->since = pmi_load(&state->since);
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    const pmi_grant *grant = pmi_grant_of(pool, lock, node);
-    pmi_acquire(pool, grant, sizeof *grant);
-    managed->granted[node] = pmi_load(&grant->ticket);
-    pmi_manager_read_request(pool, m, lock, node);
-    if (managed->repaired[node] > repaired) repaired = managed->repaired[node];
-    if (grant->tenure > managed->tenure) {
-      managed->tenure = grant->tenure;
-      managed->last = node;
-    }
-    if (pmi_manager_holds(managed, node)) managed->holder = node;
-  }
-  if (repaired > managed->since) managed->dead = 0;
+  tier->rebuild(pool, m, lock);
+  if (managed->dead != 0 && tier->repaired(pool, lock) >= managed->since) managed->dead = 0;
 }
 
 void pmi_manager_rebuild(pm_pool *pool, pmi_manager *m) {
@@ -71,16 +65,17 @@ void pmi_manager_rebuild(pm_pool *pool, pmi_manager *m) {
     const uint64_t state = pmi_load(&record->state);
     pmi_acquire(pool, verdict, sizeof *verdict);
     m->dead_epoch[node] = pmi_load(&verdict->dead_epoch);
+    m->buried_epoch[node] = pmi_load(&verdict->buried_epoch);
     m->repaired_epoch[node] = pmi_load(&verdict->repaired_epoch);
     if ((state & 1u) && m->dead_epoch[node] >= state >> 1) m->dead |= UINT64_C(1) << node;
   }
   (void)pmi_bury(pool, m, m->dead);
 }
 
-/* The leader may write grants now. When its last beat is too old it beats and looks whether it still leads. */
+/* The leader may write grants now. When its last step is too old it beats and looks whether it still leads. */
 static int may_grant(pm_pool *pool, pmi_manager *m) {
-  if (pmi_lease_age_ns(pool) < pool->params.lease_ns / PMI_LEASE_SELF_FENCE) return 1;
-  if (pmi_beat(pool, m->term * 2 + 1) < 0) return 0;
+  if (pmi_now_ns() - m->led_ns < pool->params.lease_ns / PMI_LEASE_SELF_FENCE) return 1;
+  if (pmi_election_beat(pool, m, m->term * 2 + 1) < 0) return 0;
   pmi_election_watch(pool, m);
   return !pmi_election_lost(pool, m);
 }
@@ -104,11 +99,11 @@ static int serve(pm_pool *pool, pmi_manager *m, uint32_t lock) {
   pmi_managed_lock *managed = &m->locks[lock];
   const uint32_t nodes = pool->params.nodes;
   if (managed->holder != PMI_NOBODY && !pmi_manager_holds(managed, managed->holder)) {
-    pmi_death_settle(pool, m, lock, managed->holder);
+    pmi_death_settle(pool, m, lock, managed->repaired[managed->holder]);
     managed->holder = PMI_NOBODY;
   }
   if (managed->holder != PMI_NOBODY && !PM_MUTANT_ON(manager_ignores_release)) return 0;
-  const uint32_t start = managed->last == PMI_NOBODY ? 0 : managed->last + 1;
+  const uint32_t start = managed->last == PMI_NOBODY || PM_MUTANT_ON(manager_unfair) ? 0 : managed->last + 1;
   for (uint32_t i = 0; i < nodes; ++i) {
     const uint32_t node = (start + i) % nodes;
     if (m->dead >> node & 1u) continue;
@@ -137,6 +132,10 @@ static int scan(pm_pool *pool, pmi_manager *m) {
   pmi_election_watch(pool, m);
   if (pmi_election_lost(pool, m)) return 0;
   uint64_t changed = pmi_deaths(pool, m);
+  if (!pmi_tier_of(pool)->grants) {
+    pmi_death_settle_own(pool, m);
+    return 0;
+  }
   for (uint32_t node = 0; node < nodes; ++node) {
     const pmi_doorbell *bell = pmi_doorbell_of(pool, node);
     const uint64_t sequence = pmi_peek(&bell->sequence);
@@ -154,7 +153,8 @@ static int begin(pm_pool *pool) {
   pool->manager = calloc(1, sizeof *pool->manager);
   if (pool->manager == NULL) return pmi_error(ENOMEM, "memory: no room for the lock manager");
   const uint64_t now = pmi_now_ns();
-  for (uint32_t node = 0; node < PM_NODES_MAX; ++node) pool->manager->changed_ns[node] = now;
+  for (uint32_t node = 0; node < PM_NODES_MAX; ++node)
+    pool->manager->changed_ns[node] = pool->manager->stepped_ns[node] = now;
   return 0;
 }
 
@@ -162,8 +162,9 @@ static int step(pm_pool *pool) {
   int rc = pool->manager == NULL ? begin(pool) : 0;
   if (rc < 0) return rc;
   pmi_manager *m = pool->manager;
-  if (!pool->leased || pmi_lease_age_ns(pool) >= pool->params.lease_ns / PMI_LEASE_BEATS)
-    rc = pmi_beat(pool, m->acting ? m->term * 2 + 1 : pool->bell.term & ~UINT64_C(1));
+  const uint64_t due_ns = pool->params.lease_ns / PMI_LEASE_BEATS;
+  if (!pool->leased || pmi_lease_age_ns(pool) >= due_ns || pmi_now_ns() - m->led_ns >= due_ns)
+    rc = pmi_election_beat(pool, m, m->acting ? m->term * 2 + 1 : pool->bell.term & ~UINT64_C(1));
   if (rc < 0) return rc;
   if (!m->acting) {
     pmi_election_watch(pool, m);
@@ -182,15 +183,22 @@ int pm_manager_step(pm_pool *pool) {
   return rc;
 }
 
+static void rest(const int *stop, uint64_t ns) {
+  for (uint64_t nap; ns != 0 && !__atomic_load_n(stop, __ATOMIC_ACQUIRE); ns -= nap) {
+    nap = ns < CALM_NAP_NS_MAX ? ns : CALM_NAP_NS_MAX;
+    pmi_sleep_ns(nap);
+  }
+}
+
 int pm_manager_run(pm_pool *pool, const int *stop) {
   int rc = 0;
   while (rc >= 0 && !__atomic_load_n(stop, __ATOMIC_ACQUIRE)) {
     rc = pm_manager_step(pool);
     if (rc != 0) continue;
-    if (pool->manager->acting)
+    if (pool->manager->acting && pmi_tier_of(pool)->grants)
       pm_relax();
     else
-      pmi_sleep_ns(pool->params.lease_ns / STANDBY_LOOKS);
+      rest(stop, pool->params.lease_ns / CALM_LOOKS);
   }
   pthread_mutex_lock(&pool->manager_mutex);
   if (pool->manager != NULL) pool->manager->acting = 0;

@@ -45,6 +45,7 @@ int pm_format(const char *path, const pm_format_options *opts) {
                        .hash_seed = opts->hash_seed,
                        .lease_ns = opts->lease_ns,
                        .replacement = opts->replacement,
+                       .lock_tier = opts->lock_tier,
                        .place_bits = opts->place_bits};
   unsigned char *base = NULL;
   int rc = pmi_region_map(path, opts->pool_bytes, PMI_MAP_CREATE, &base, &params.pool_bytes);

@@ -26,12 +26,13 @@ static uint64_t pulse_of(pm_pool *pool, uint32_t node) {
   return pmi_load(&bell->beat) + pmi_load(&bell->sequence);
 }
 
-enum verdict { DEAD, REPAIRED };
+enum verdict { DEAD, BURIED, REPAIRED };
 
 static int has_verdict(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict which) {
   const pmi_verdict *verdict = pmi_verdict_of(pool, node);
   pmi_acquire(pool, verdict, sizeof *verdict);
-  return (which == DEAD ? pmi_load(&verdict->dead_epoch) : pmi_load(&verdict->repaired_epoch)) >= epoch;
+  if (which == DEAD) return pmi_load(&verdict->dead_epoch) >= epoch;
+  return (which == BURIED ? pmi_load(&verdict->buried_epoch) : pmi_load(&verdict->repaired_epoch)) >= epoch;
 }
 
 /* Poll the verdict; a node that shows life ends the wait. */
@@ -77,6 +78,7 @@ int pm_recover(pm_pool *pool, uint32_t node) {
     rc = wait_for(pool, node, epoch, DEAD);
     pmi_accuse(pool, 0);
   }
+  if (rc == 0) rc = wait_for(pool, node, epoch, BURIED);
   if (rc == 0) rc = pmi_repair_all(pool);
   return rc == 0 ? wait_for(pool, node, epoch, REPAIRED) : rc;
 }

@@ -166,6 +166,11 @@ void pmi_invalidate_fence(void) {
     _mm_mfence();
 }
 
+void pmi_prefetch(const void *p, size_t n) {
+  const char *const end = (const char *)p + n;
+  for (const char *line = line_of(p); line < end; line += PM_LINE) _mm_prefetch(line, _MM_HINT_T0);
+}
+
 void pm_acquire(const void *p, size_t n) {
   pmi_invalidate(p, n);
   pmi_invalidate_fence();

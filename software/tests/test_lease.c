@@ -81,11 +81,15 @@ static int zombie_worker(pm_test_ctx *ctx) {
   return ctx->node == 0 ? inherit(ctx) : sleeper(ctx);
 }
 
-const pm_test pm_test_lease_zombie = {.name = "lease_zombie",
-                                      .about = "who sleeps through its lease loses the lock and cannot write",
-                                      .format = {.lease_ns = LEASE_NS},
-                                      .nodes_max = 2,
-                                      .worker = zombie_worker};
+#define ZOMBIE_TEST(id, tier)                                                              \
+  const pm_test pm_test_##id = {.name = #id,                                               \
+                                .about = "who sleeps through its lease loses the lock and cannot write", \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},     \
+                                .nodes_max = 2,                                            \
+                                .worker = zombie_worker}
+ZOMBIE_TEST(lease_zombie, PM_LOCK_QUEUE);
+ZOMBIE_TEST(lease_zombie_slots, PM_LOCK_SLOTS);
+ZOMBIE_TEST(lease_zombie_bakery, PM_LOCK_BAKERY);
 
 #define STEPS 6u
 
@@ -132,10 +136,97 @@ static int takeover_check(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_lease_takeover = {.name = "lease_takeover",
-                                        .about = "every node manages locks; the lead goes round as they stop",
-                                        .format = {.lease_ns = LEASE_NS},
-                                        .no_manager = 1,
-                                        .setup = takeover_setup,
-                                        .worker = takeover_worker,
-                                        .check = takeover_check};
+#define TAKEOVER_TEST(id, tier)                                                               \
+  const pm_test pm_test_##id = {.name = #id,                                                  \
+                                .about = "every node manages locks; the lead goes round as they stop", \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},        \
+                                .no_manager = 1,                                              \
+                                .setup = takeover_setup,                                      \
+                                .worker = takeover_worker,                                    \
+                                .check = takeover_check}
+TAKEOVER_TEST(lease_takeover, PM_LOCK_QUEUE);
+TAKEOVER_TEST(lease_takeover_slots, PM_LOCK_SLOTS);
+
+/* Node 0 leads and never steps again, while its wish for the lock makes the node beat. Node 1 is on standby. */
+static int standstill_worker(pm_test_ctx *ctx) {
+  const pm_signal done = {.tag = 1};
+  if (ctx->nodes < 2) return 0;
+  if (ctx->node == 0) {
+    PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool));
+    PM_EXPECT_OK(ctx, pm_send(ctx->pool, 1, 0, &done));
+    for (uint32_t i = 0; i < STEPS; ++i) {
+      PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+      PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+    }
+    PM_EXPECT_OK(ctx, pm_send(ctx->pool, 1, 0, &done));
+    return 0;
+  }
+  pm_test_manager manager;
+  pm_signal signal;
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 0, 0, &signal));
+  pm_test_manager_start(&manager, ctx->pool);
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 0, 0, &signal));
+  pm_test_manager_stop(&manager);
+  return 0;
+}
+
+const pm_test pm_test_lease_standstill = {.name = "lease_standstill",
+                                          .about = "a leader that works and does not step is followed by another",
+                                          .format = {.lease_ns = LEASE_NS, .lock_tier = PM_LOCK_SLOTS},
+                                          .nodes_max = 2,
+                                          .no_manager = 1,
+                                          .worker = standstill_worker};
+
+/* Node 0 holds the lock, node 1 waits until it has no patience any more, node 2 has queued up behind it: it has to wait on.
+ * Nobody manages, nobody has a lease. */
+static int give_up_holder(pm_test_ctx *ctx, counter *c) {
+  const pm_signal taken = {.tag = 1};
+  pm_signal given_up;
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  for (uint32_t node = 1; node < 3; ++node) PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &taken));
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 1, 0, &given_up));
+  sleep_leases(4);
+  pm_acquire(c, sizeof *c);
+  PM_EXPECT(ctx, c->count == 0, "somebody else has the lock as well");
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  return 0;
+}
+
+static int give_up_worker(pm_test_ctx *ctx) {
+  const pm_signal given_up = {.tag = 1};
+  pm_signal taken;
+  if (ctx->nodes < 3) return 0;
+  counter *c = pm_test_region(ctx, "counter", sizeof *c);
+  if (c == NULL) return 1;
+  if (ctx->node == 0) return give_up_holder(ctx, c);
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 0, 0, &taken));
+  if (ctx->node == 1) {
+    const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
+    PM_EXPECT(ctx, rc == -ETIMEDOUT, "acquire: %d %s", rc, pm_error_text());
+    PM_EXPECT(ctx, strstr(pm_error_text(), "no lock manager") != NULL, "'%s'", pm_error_text());
+    PM_EXPECT_OK(ctx, pm_send(ctx->pool, 0, 0, &given_up));
+    return 0;
+  }
+  sleep_leases(4 * SLEEP_LEASES);
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  pm_acquire(c, sizeof *c);
+  c->count += 1;
+  pm_publish(c, sizeof *c);
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  return 0;
+}
+
+static int give_up_setup(pm_test_ctx *ctx) {
+  return pm_test_region_make(ctx, "counter", sizeof(counter));
+}
+
+#define GIVE_UP_TEST(id, tier)                                                              \
+  const pm_test pm_test_##id = {.name = #id,                                                \
+                                .about = "a waiter gives up, who is behind it waits on",    \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},      \
+                                .nodes_max = 3,                                             \
+                                .no_manager = 1,                                            \
+                                .setup = give_up_setup,                                     \
+                                .worker = give_up_worker}
+GIVE_UP_TEST(lock_give_up, PM_LOCK_QUEUE);
+GIVE_UP_TEST(lock_give_up_bakery, PM_LOCK_BAKERY);

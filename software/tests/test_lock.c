@@ -51,12 +51,17 @@ static int counter_check(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_lock_counter = {.name = "lock_counter",
-                                      .about = "every node adds to one line under a lock",
-                                      .threads = 2,
-                                      .setup = counter_setup,
-                                      .worker = counter_worker,
-                                      .check = counter_check};
+#define COUNTER_TEST(id, tier)                                                      \
+  const pm_test pm_test_##id = {.name = #id,                                        \
+                                .about = "every node adds to one line under a lock", \
+                                .format = {.lock_tier = (tier)},                    \
+                                .threads = 2,                                       \
+                                .setup = counter_setup,                             \
+                                .worker = counter_worker,                           \
+                                .check = counter_check}
+COUNTER_TEST(lock_counter, PM_LOCK_QUEUE);
+COUNTER_TEST(lock_counter_slots, PM_LOCK_SLOTS);
+COUNTER_TEST(lock_counter_bakery, PM_LOCK_BAKERY);
 
 /* The test plays the request lines of nodes 1 to 3 by hand, and is the manager. */
 static void request(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t ticket, int waiting) {
@@ -95,6 +100,7 @@ static int fair_setup(pm_test_ctx *ctx) {
 
 const pm_test pm_test_lock_manager_fair = {.name = "lock_manager_fair",
                                            .about = "grants go round, one holder at a time",
+                                           .format = {.lock_tier = PM_LOCK_SLOTS},
                                            .no_manager = 1,
                                            .setup = fair_setup};
 

@@ -7,8 +7,11 @@
 #include "pm_test.h"
 
 extern const pm_test pm_test_publish_consume, pm_test_store_line, pm_test_dma_flag;
-extern const pm_test pm_test_lock_counter, pm_test_lock_manager_fair, pm_test_lock_errors;
-extern const pm_test pm_test_lease_zombie, pm_test_lease_takeover;
+extern const pm_test pm_test_lock_counter, pm_test_lock_counter_slots, pm_test_lock_counter_bakery;
+extern const pm_test pm_test_lock_manager_fair, pm_test_lock_errors;
+extern const pm_test pm_test_lease_zombie, pm_test_lease_zombie_slots, pm_test_lease_zombie_bakery;
+extern const pm_test pm_test_lease_takeover, pm_test_lease_takeover_slots, pm_test_lease_standstill;
+extern const pm_test pm_test_lock_give_up, pm_test_lock_give_up_bakery;
 extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs, pm_test_alloc_migrate;
 extern const pm_test pm_test_object_store;
 extern const pm_test pm_test_index_share, pm_test_index_handoff, pm_test_index_insert_race, pm_test_index_evict_race;

@@ -25,6 +25,13 @@ enum pm_replacement {
   PM_REPLACE_CLOCK = 1 /**< second chance: a hit costs no line and no lock beyond its pins */
 };
 
+/** How a lock goes from node to node. */
+enum pm_lock_tier {
+  PM_LOCK_QUEUE = 0, /**< a number as at a bakery; each waits for the line of the one before it. No manager grants */
+  PM_LOCK_SLOTS = 1, /**< request and grant lines, served by the lock manager that leads */
+  PM_LOCK_BAKERY = 2 /**< Lamport's bakery: each looks at all others in turn. No manager grants */
+};
+
 /** What a new pool looks like. Zero fields take the default in brackets. */
 typedef struct pm_format_options {
   uint64_t pool_bytes;     /**< size; rounded up to 2 MiB; for a device or an existing file 0 = all of it */
@@ -41,6 +48,7 @@ typedef struct pm_format_options {
   uint64_t lease_ns;       /**< a node with a heartbeat that is silent for so long counts as dead [2 s] */
   uint32_t replacement;    /**< enum pm_replacement [PM_REPLACE_LRU] */
   uint32_t place_bits;     /**< low bits of a digest that choose its bucket [64]; few force collisions, for tests */
+  uint32_t lock_tier;      /**< enum pm_lock_tier [PM_LOCK_QUEUE] */
 } pm_format_options;
 
 typedef struct pm_open_options {
