@@ -24,7 +24,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
 unexport QUICK RESUME BASELINE TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
   SET OPTS
 
-.PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native crash-sweep lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native bench-locks crash-sweep lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> buil
 
 bench-native: $(READY) ## the library beside dict, Redis and memcpy, lines flushed -> build/bench_native/result.json
 	@$(BIN)/prismem bench --library
+
+bench-locks: $(READY) ## the three tiers of the locks at 2 to 32 hosts, simulated time -> build/bench_locks/result.json
+	@$(BIN)/prismem bench --locks
 
 lint: $(READY) ## ruff, mypy, verible, verilator --lint-only -Wall, clang-format and clang-tidy
 	@$(BIN)/prismem lint

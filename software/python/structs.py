@@ -46,6 +46,19 @@ class Stats(c.Structure):
     ]
 
 
+class LockInfo(c.Structure):
+    """``pm_lock_info`` of lock.h."""
+
+    _fields_ = [
+        ("queued", c.c_uint64),
+        ("taken", c.c_uint64),
+        ("taken_here", c.c_uint64),
+        ("polls", c.c_uint64),
+        ("wait_ns", c.c_uint64),
+        ("wait_ns_max", c.c_uint64),
+    ]
+
+
 class IndexInfo(c.Structure):
     """``pm_index_info`` of index.h."""
 

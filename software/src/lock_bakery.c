@@ -59,10 +59,10 @@ static void learn(view *v, uint64_t since, uint64_t dead) {
   v->dead = dead;
 }
 
-/* What a line says, behind the acquire of the line. */
-static void read_turn(pm_pool *pool, uint32_t lock, uint32_t node, view *v) {
+/* What a line says whose word was loaded. */
+static void read_turn(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t word, view *v) {
   const pmi_turn *turn = pmi_turn_of(pool, lock, node);
-  v->word[node] = pmi_load(&turn->word);
+  v->word[node] = word;
   const uint64_t tenure = pmi_peek(&turn->tenure), repaired = pmi_peek(&turn->repaired);
   if (tenure > v->tenure) {
     v->tenure = tenure;
@@ -72,13 +72,8 @@ static void read_turn(pm_pool *pool, uint32_t lock, uint32_t node, view *v) {
   learn(v, pmi_peek(&turn->since), pmi_peek(&turn->dead));
 }
 
-static void read_state(pm_pool *pool, uint32_t lock, view *v) {
-  const pmi_lock_state *state = pmi_lock_state_of(pool, lock);
-  const uint64_t dead = pmi_load(&state->dead);
-  learn(v, pmi_peek(&state->since), dead);
-}
-
-/* The lines of all nodes and the state of the lock, side by side. */
+/* The lines of all nodes and the state of the lock, side by side: each no older than this call, but one may be older than
+ * another. That is enough, since nobody who comes later gets a lower number. */
 static void look(pm_pool *pool, uint32_t lock, view *v) {
   const pmi_lock_state *state = pmi_lock_state_of(pool, lock);
   const pmi_turn *first = pmi_turn_of(pool, lock, 0);
@@ -88,8 +83,11 @@ static void look(pm_pool *pool, uint32_t lock, view *v) {
   pmi_acquire(pool, first, bytes);
   pmi_prefetch(state, sizeof *state);
   pmi_prefetch(first, bytes);
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) read_turn(pool, lock, node, v);
-  read_state(pool, lock, v);
+  for (uint32_t node = 0; node < pool->params.nodes; ++node)
+    read_turn(pool, lock, node, pmi_look(&pmi_turn_of(pool, lock, node)->word), v);
+  const uint64_t dead = pmi_look(&state->dead);
+  learn(v, pmi_peek(&state->since), dead);
+  pmi_looked();
 }
 
 static int is_before(const view *v, uint32_t node, uint64_t number, uint32_t me) {
@@ -110,7 +108,7 @@ static int poll(pm_pool *pool, uint32_t lock, uint32_t node, view *v, pmi_patien
   pm_relax();
   pmi_poke(&local->polls, local->polls + 1);
   pmi_acquire(pool, turn, sizeof *turn);
-  read_turn(pool, lock, node, v);
+  read_turn(pool, lock, node, pmi_load(&turn->word), v);
   pmi_show_life(pool);
   const int rc = pmi_fence(pool);
   if (rc < 0 || !pmi_out_of_patience(pool, patience)) return rc;
@@ -141,7 +139,8 @@ static int wait_bakery(pm_pool *pool, uint32_t lock, uint64_t number, view *v) {
   }
   if (rc < 0) return rc;
   pmi_acquire(pool, state, sizeof *state);
-  read_state(pool, lock, v);
+  const uint64_t dead = pmi_load(&state->dead);
+  learn(v, pmi_peek(&state->since), dead);
   return 0;
 }
 

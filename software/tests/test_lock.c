@@ -63,6 +63,28 @@ COUNTER_TEST(lock_counter, PM_LOCK_QUEUE);
 COUNTER_TEST(lock_counter_slots, PM_LOCK_SLOTS);
 COUNTER_TEST(lock_counter_bakery, PM_LOCK_BAKERY);
 
+#define QUOTA 8u /* hand-overs inside a node, for each time that it got the lock from the others */
+
+static int quota_worker(pm_test_ctx *ctx) {
+  pm_lock_info info;
+  for (uint32_t i = 0; i < 3 * ROUNDS * ctx->scale; ++i) {
+    PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, 5, NULL));
+    PM_EXPECT_OK(ctx, pm_lock_stat(ctx->pool, 5, &info));
+    pm_relax();
+    PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, 5));
+    PM_EXPECT(ctx, info.taken_here <= QUOTA * info.taken, "%llu hand-overs inside the node, %llu from others",
+              (unsigned long long)info.taken_here, (unsigned long long)info.taken);
+    PM_EXPECT(ctx, info.queued >= info.taken && info.wait_ns_max <= info.wait_ns, "the counts contradict each other");
+  }
+  PM_EXPECT(ctx, pm_lock_stat(ctx->pool, 99, &info) == -EINVAL, "lock 99 exists");
+  return 0;
+}
+
+const pm_test pm_test_lock_quota = {.name = "lock_quota",
+                                    .about = "a node does not keep a lock for its own threads",
+                                    .threads = 4,
+                                    .worker = quota_worker};
+
 /* The test plays the request lines of nodes 1 to 3 by hand, and is the manager. */
 static void request(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t ticket, int waiting) {
   pmi_request *r = pmi_request_of(pool, lock, node);

@@ -7,7 +7,7 @@
 #include "pm_test.h"
 
 extern const pm_test pm_test_publish_consume, pm_test_store_line, pm_test_dma_flag;
-extern const pm_test pm_test_lock_counter, pm_test_lock_counter_slots, pm_test_lock_counter_bakery;
+extern const pm_test pm_test_lock_counter, pm_test_lock_counter_slots, pm_test_lock_counter_bakery, pm_test_lock_quota;
 extern const pm_test pm_test_lock_manager_fair, pm_test_lock_errors;
 extern const pm_test pm_test_lease_zombie, pm_test_lease_zombie_slots, pm_test_lease_zombie_bakery;
 extern const pm_test pm_test_lease_takeover, pm_test_lease_takeover_slots, pm_test_lease_standstill;

@@ -70,10 +70,11 @@ def violated() -> str | None:
         report = sweep().sweep(sweep().points([Policy.LAZY], [1], 5, [operation]), violations_max=1)
         if report["violations"]:
             return str(report["violations"][0]["message"])
-    for seed in range(SEEDS_OF_ZOMBIE):
-        state, report = run_functional("lease_zombie", seed, hosts=2)
-        if state is not State.DONE:
-            return str(report["faults"][0]["message"] if report["faults"] else report["state_name"])
+    for name in ("lease_zombie", "lease_zombie_slots", "lease_standstill", "lock_give_up"):
+        for seed in range(SEEDS_OF_ZOMBIE):
+            state, report = run_functional(name, seed, hosts=3)
+            if state is not State.DONE:
+                return str(report["faults"][0]["message"] if report["faults"] else report["state_name"])
     return None
 
 

@@ -37,10 +37,10 @@ BLOCK_BYTES = 64 << 10
 ROUNDS, CALLS = 7, 200
 SERVERS = ("redis-server", "valkey-server")
 SERVER_WAIT_S = 5.0
-# Lines that an operation cannot do without: a lock round trip is request, grant, release and two doorbells; a bucket is
+# Lines that an operation cannot do without: a lock round trip is choosing, number and release; a bucket is
 # published when it is reserved and when it is READY; a pin when it is taken and when it is dropped; a block enters the
 # list by its own link, a neighbour's and the head line, and leaves it by a neighbour's and the head line.
-LOCK_LINES = 5
+LOCK_LINES = 3
 MINIMUM = {
     "insert": {"lru": LOCK_LINES + 2 + 2 + 3, "clock": LOCK_LINES + 2 + 2 + 3},
     "hit": {"lru": LOCK_LINES + 2 + 3, "clock": 2},

@@ -171,12 +171,15 @@ def demo() -> None:
 
 @cli.command()
 @click.option("--library", is_flag=True, help="The library on real instructions beside dict, Redis and memcpy instead.")
-def bench(library: bool) -> None:
+@click.option("--locks", is_flag=True, help="The three ways in which a lock goes from node to node instead.")
+def bench(library: bool, locks: bool) -> None:
     """Cycles a second, cost of a hooked load, checked accesses a second; leaves build/bench/result.json."""
     from prismem.cli import bench as simulation
-    from prismem.cli import bench_native
+    from prismem.cli import bench_locks, bench_native
 
-    run = bench_native.run if library else simulation.run
+    if library and locks:
+        raise MisuseError("--locks: not together with --library; leave one of them out")
+    run = bench_locks.bench if locks else bench_native.run if library else simulation.run
     sys.exit(EXIT_PASSED if run(Console()) else EXIT_FAILED)
 
 
