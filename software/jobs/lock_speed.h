@@ -29,14 +29,14 @@ typedef struct lock_speed_job {
   uint32_t nodes;        /**< one a host; host 0 runs the lock manager as well */
   const char *pool_path;
   pm_format_options format;
-  uint32_t active;                          /**< the first so many nodes take the lock, the others are idle */
-  uint32_t rounds;                          /**< acquisitions of each */
-  uint32_t think_ns;                        /**< between a release and the next acquisition */
-  uint32_t check;                           /**< 1: count in a line that the lock protects, and who was passed by whom */
-  lock_speed_result results[PM_NODES_MAX];  /**< result */
-  uint64_t start_ns, end_ns;                /**< result: the first acquisition begins, the last release is over */
-  uint64_t count;                           /**< result of check: what the line said in the end */
-  uint64_t overlaps;                        /**< result of check: somebody else was inside */
+  uint32_t active;                         /**< the first so many nodes take the lock, the others are idle */
+  uint32_t rounds;                         /**< acquisitions of each */
+  uint32_t think_ns;                       /**< between a release and the next acquisition */
+  uint32_t check;                          /**< 1: count in a line that the lock protects, and who was passed by whom */
+  lock_speed_result results[PM_NODES_MAX]; /**< result */
+  uint64_t start_ns, end_ns;               /**< result: the first acquisition begins, the last release is over */
+  uint64_t count;                          /**< result of check: what the line said in the end */
+  uint64_t overlaps;                       /**< result of check: somebody else was inside */
   /* Of the programs among each other, outside of the pool. */
   pm_pool *pools[PM_NODES_MAX];
   uint32_t opened, ready, done, inside, managed; /* node 0 has opened; nodes at the start; at the end; the manager is */

@@ -120,7 +120,9 @@ def run(
         struct_bytes=c.sizeof(_Job),
         nodes=hosts,
         pool_path=POOL_PATH.encode(),
-        format=FormatOptions(pool_bytes=POOL_BYTES, nodes=hosts, index_slots=64, lease_ns=LEASE_NS, lock_tier=int(tier)),
+        format=FormatOptions(
+            pool_bytes=POOL_BYTES, nodes=hosts, index_slots=64, lease_ns=LEASE_NS, lock_tier=int(tier)
+        ),
         active=taking,
         rounds=rounds,
         think_ns=think_ns,

@@ -75,8 +75,9 @@ PMI_ASSERT_LINES(pmi_verdict, 1);
 
 /* One a lock, written by the lock manager: nodes that died and may have left what the lock protects half-way. */
 typedef struct pmi_lock_state {
-  uint64_t dead;  /* bit n: node n */
-  uint64_t since; /* number of the first repair that would cover all of them: PM_LOCK_SLOTS the tenure of whoever repairs,
+  uint64_t dead; /* bit n: node n */
+  uint64_t
+      since; /* number of the first repair that would cover all of them: PM_LOCK_SLOTS the tenure of whoever repairs,
                      else one more at each mark; stored before `dead` */
   uint64_t spare[6];
 } pmi_lock_state;

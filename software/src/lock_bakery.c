@@ -114,10 +114,11 @@ static int poll(pm_pool *pool, uint32_t lock, uint32_t node, view *v, pmi_patien
   if (rc < 0 || !pmi_out_of_patience(pool, patience)) return rc;
   local->ticket = next_turn(local->ticket);
   store_word(pool, lock, word_of(local->ticket, 0, 0));
-  return pmi_error(ETIMEDOUT,
-                   "lock: %u: node %u is before this one, and no lock manager looks after the dead for %u leases of %llu "
-                   "ns; run pm_manager_run on a node",
-                   lock, node, PMI_LEASE_PATIENCE, (unsigned long long)pool->params.lease_ns);
+  return pmi_error(
+      ETIMEDOUT,
+      "lock: %u: node %u is before this one, and no lock manager looks after the dead for %u leases of %llu "
+      "ns; run pm_manager_run on a node",
+      lock, node, PMI_LEASE_PATIENCE, (unsigned long long)pool->params.lease_ns);
 }
 
 static int wait_for_choice(pm_pool *pool, uint32_t lock, uint32_t node, view *v, pmi_patience *patience) {

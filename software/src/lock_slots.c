@@ -98,7 +98,7 @@ static void slots_bury(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t no
   pmi_managed_lock *managed = &m->locks[lock];
   pmi_request *request = pmi_request_of(pool, lock, node);
   pmi_manager_read_request(pool, m, lock, node);
-  if (pmi_manager_holds(managed, node) || lock < PMI_LOCKS_OWN) 
+  if (pmi_manager_holds(managed, node) || lock < PMI_LOCKS_OWN)
     pmi_death_mark(pool, m, lock, node, managed->tenure + 1);
   if (managed->request[node] & 1u) {
     pmi_store(&request->word, managed->request[node] & ~UINT64_C(1));

@@ -26,10 +26,10 @@ struct pmi_manager {
   uint64_t changed_ns[PM_NODES_MAX]; /* when it last changed, on this node's clock */
   uint64_t steps[PM_NODES_MAX];      /* the same of what tells that its lock manager steps */
   uint64_t stepped_ns[PM_NODES_MAX];
-  uint64_t vacant_ns;                /* since when nobody leads, 0 while somebody does */
-  uint64_t claim_ns;                 /* no new attempt to lead before this time */
-  uint64_t term;                     /* in which this node leads */
-  uint64_t led_ns;                   /* time before its last confirmed beat as a manager */
+  uint64_t vacant_ns; /* since when nobody leads, 0 while somebody does */
+  uint64_t claim_ns;  /* no new attempt to lead before this time */
+  uint64_t term;      /* in which this node leads */
+  uint64_t led_ns;    /* time before its last confirmed beat as a manager */
   int acting;
   /* The one that leads also serves them. */
   uint64_t sequence[PM_NODES_MAX];

@@ -81,11 +81,11 @@ static int zombie_worker(pm_test_ctx *ctx) {
   return ctx->node == 0 ? inherit(ctx) : sleeper(ctx);
 }
 
-#define ZOMBIE_TEST(id, tier)                                                              \
-  const pm_test pm_test_##id = {.name = #id,                                               \
+#define ZOMBIE_TEST(id, tier)                                                                            \
+  const pm_test pm_test_##id = {.name = #id,                                                             \
                                 .about = "who sleeps through its lease loses the lock and cannot write", \
-                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},     \
-                                .nodes_max = 2,                                            \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},                   \
+                                .nodes_max = 2,                                                          \
                                 .worker = zombie_worker}
 ZOMBIE_TEST(lease_zombie, PM_LOCK_QUEUE);
 ZOMBIE_TEST(lease_zombie_slots, PM_LOCK_SLOTS);
@@ -136,13 +136,13 @@ static int takeover_check(pm_test_ctx *ctx) {
   return 0;
 }
 
-#define TAKEOVER_TEST(id, tier)                                                               \
-  const pm_test pm_test_##id = {.name = #id,                                                  \
+#define TAKEOVER_TEST(id, tier)                                                                        \
+  const pm_test pm_test_##id = {.name = #id,                                                           \
                                 .about = "every node manages locks; the lead goes round as they stop", \
-                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},        \
-                                .no_manager = 1,                                              \
-                                .setup = takeover_setup,                                      \
-                                .worker = takeover_worker,                                    \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},                 \
+                                .no_manager = 1,                                                       \
+                                .setup = takeover_setup,                                               \
+                                .worker = takeover_worker,                                             \
                                 .check = takeover_check}
 TAKEOVER_TEST(lease_takeover, PM_LOCK_QUEUE);
 TAKEOVER_TEST(lease_takeover_slots, PM_LOCK_SLOTS);
@@ -220,13 +220,13 @@ static int give_up_setup(pm_test_ctx *ctx) {
   return pm_test_region_make(ctx, "counter", sizeof(counter));
 }
 
-#define GIVE_UP_TEST(id, tier)                                                              \
-  const pm_test pm_test_##id = {.name = #id,                                                \
-                                .about = "a waiter gives up, who is behind it waits on",    \
-                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},      \
-                                .nodes_max = 3,                                             \
-                                .no_manager = 1,                                            \
-                                .setup = give_up_setup,                                     \
+#define GIVE_UP_TEST(id, tier)                                                           \
+  const pm_test pm_test_##id = {.name = #id,                                             \
+                                .about = "a waiter gives up, who is behind it waits on", \
+                                .format = {.lease_ns = LEASE_NS, .lock_tier = (tier)},   \
+                                .nodes_max = 3,                                          \
+                                .no_manager = 1,                                         \
+                                .setup = give_up_setup,                                  \
                                 .worker = give_up_worker}
 GIVE_UP_TEST(lock_give_up, PM_LOCK_QUEUE);
 GIVE_UP_TEST(lock_give_up_bakery, PM_LOCK_BAKERY);

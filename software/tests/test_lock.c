@@ -51,13 +51,13 @@ static int counter_check(pm_test_ctx *ctx) {
   return 0;
 }
 
-#define COUNTER_TEST(id, tier)                                                      \
-  const pm_test pm_test_##id = {.name = #id,                                        \
+#define COUNTER_TEST(id, tier)                                                       \
+  const pm_test pm_test_##id = {.name = #id,                                         \
                                 .about = "every node adds to one line under a lock", \
-                                .format = {.lock_tier = (tier)},                    \
-                                .threads = 2,                                       \
-                                .setup = counter_setup,                             \
-                                .worker = counter_worker,                           \
+                                .format = {.lock_tier = (tier)},                     \
+                                .threads = 2,                                        \
+                                .setup = counter_setup,                              \
+                                .worker = counter_worker,                            \
                                 .check = counter_check}
 COUNTER_TEST(lock_counter, PM_LOCK_QUEUE);
 COUNTER_TEST(lock_counter_slots, PM_LOCK_SLOTS);

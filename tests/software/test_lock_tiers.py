@@ -1,4 +1,4 @@
-"""The global tiers of the locks on the functional port, from 2 hosts to as many as a pool has nodes: exclusive and fair."""
+"""The global tiers of the locks on the functional port, from 2 hosts to 32: exclusive and fair."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def problem(o: Outcome, tier: Tier, hosts: int) -> str | None:
 @pytest.mark.parametrize("hosts", HOSTS)
 @pytest.mark.parametrize("tier", Tier)
 def test_exclusive_and_fair(tier: Tier, hosts: int) -> None:
-    """Goal: one holder at a time, nothing lost, nobody passed more than promised. Method: all policies of the caches."""
+    """Goal: one holder at a time, nothing lost, nobody passed more than promised. Method: all policies."""
     for policy in Policy:
         outcome = checked(tier, hosts, policy, max(ACQUISITIONS // hosts, 2), seed=hosts)
         assert problem(outcome, tier, hosts) is None, f"policy {policy.name}"
@@ -79,7 +79,7 @@ def test_nobody_starves(tier: Tier) -> None:
 )
 @pytest.mark.usefixtures("mutant")
 def test_each_check_can_fail(fault: str, tier: Tier) -> None:
-    """Goal: an unfair lock and one that lets two in are found. Method: seeded faults; each must show within some seeds."""
+    """Goal: an unfair lock and one that lets two in are found. Method: seeded faults; each must show."""
     build()
     select_mutant(fault)
     assert any(problem(checked(tier, 4, Policy(seed % 4), 60, seed), tier, 4) for seed in range(HUNT_SEEDS))
@@ -95,7 +95,7 @@ def test_an_unfair_lock_is_called_unfair() -> None:
 
 
 def test_fewest_lines_and_choice() -> None:
-    """Goal: the figures beside the measured ones. Method: worked out by hand for 4 hosts; of two tiers the faster wins."""
+    """Goal: the figures beside the measured ones. Method: by hand for 4 hosts; the faster tier wins."""
     assert fewest_lines(Tier.QUEUE, 4, contended=False) == {"out": 3, "in": 8}
     assert fewest_lines(Tier.QUEUE, 4, contended=True) == {"out": 3, "in": 9}
     assert fewest_lines(Tier.BAKERY, 4, contended=True) == {"out": 3, "in": 12}
@@ -108,7 +108,7 @@ def test_fewest_lines_and_choice() -> None:
 
 
 def test_handing_over_moves_one_line_each_way() -> None:
-    """Goal: what a queue moves from holder to holder does not grow with the hosts. Method: published lines at 4 and 32."""
+    """Goal: what a queue publishes does not grow with the hosts. Method: lines at 4 and at 32."""
     few, many = (checked(Tier.QUEUE, hosts, Policy.LAZY, 8) for hosts in (4, 32))
     assert few.lines_out == pytest.approx(many.lines_out, abs=0.5)
-    assert few.lines_out <= 3 + 1 + 1  # choosing, number, release; the line that is protected; now and then a sign of life
+    assert few.lines_out <= 3 + 1 + 1  # choosing, number, release; the protected line; a sign of life

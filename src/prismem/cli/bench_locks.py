@@ -109,10 +109,10 @@ def fairness(tier: Tier) -> dict[str, Any]:
 
 def best(rows: list[dict[str, Any]]) -> str:
     """The tier with the shortest way from holder to holder at many hosts."""
-    sums = {
-        tier: sum(r["contended"]["period_ns"] for r in rows if r["tier"] == tier and r["hosts"] in DECIDED_AT)
-        for tier in {r["tier"] for r in rows}
-    }
+    sums: dict[str, float] = {}
+    for r in rows:
+        if r["hosts"] in DECIDED_AT:
+            sums[r["tier"]] = sums.get(r["tier"], 0.0) + r["contended"]["period_ns"]
     return min(sorted(sums), key=lambda tier: sums[tier])
 
 
