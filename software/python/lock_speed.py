@@ -1,4 +1,4 @@
-"""Bindings of ``software/jobs/lock_speed.h``: the global lock of each tier under nodes that take it alone or all at once."""
+"""Bindings of ``software/jobs/lock_speed.h``: the global lock of each tier, taken by one node or by all at once."""
 
 from __future__ import annotations
 

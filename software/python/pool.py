@@ -57,6 +57,12 @@ def format_pool(
     calls.check("pm_format", address_of(raw_path), address_of(options))
 
 
+def flush_host(path: str | Path, *, library: c.CDLL | None = None, caller: Caller | None = None) -> None:
+    """Flush the pool out of this host's caches (``pm_flush_host``), after a process of this host has died with it."""
+    raw_path = c.create_string_buffer(os.fsencode(path))
+    _Library(library or load(), caller or DirectCaller()).check("pm_flush_host", _address(raw_path))
+
+
 class Pool:
     """An open pool; a context manager that closes it.
 

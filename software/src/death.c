@@ -102,6 +102,7 @@ static void note_repaired(pm_pool *pool, pmi_manager *m) {
   for (uint32_t lock = 0; lock < PMI_LOCKS_OWN; ++lock) left |= m->locks[lock].dead;
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
     if (!(m->dead >> node & 1u) || (left >> node & 1u) || m->repaired_epoch[node] >= m->dead_epoch[node]) continue;
+    if (m->buried_epoch[node] < m->dead_epoch[node]) continue;
     m->repaired_epoch[node] = m->dead_epoch[node];
     publish_verdict(pool, m, node);
   }
@@ -119,4 +120,5 @@ void pmi_death_settle_own(pm_pool *pool, pmi_manager *m) {
   for (uint32_t lock = 0; lock < PMI_LOCKS_OWN; ++lock) {
     if (m->locks[lock].dead != 0) pmi_death_settle(pool, m, lock, pmi_tier_of(pool)->repaired(pool, lock));
   }
+  note_repaired(pool, m); /* a later death may have found the marks repaired, see pmi_death_mark */
 }

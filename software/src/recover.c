@@ -12,6 +12,8 @@
 #include "locktable.h"
 #include "repair.h"
 
+#define LOOKS 16u /* at a verdict, in a lease */
+
 static uint64_t epoch_of(pm_pool *pool, uint32_t node, int *active) {
   const pmi_node_record *record = pmi_node_record_of(pool, node);
   pmi_acquire(pool, record, sizeof *record);
@@ -35,19 +37,19 @@ static int has_verdict(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdic
   return (which == BURIED ? pmi_load(&verdict->buried_epoch) : pmi_load(&verdict->repaired_epoch)) >= epoch;
 }
 
-/* Poll the verdict; a node that shows life ends the wait. */
-static int wait_for(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict which) {
+/* Poll the verdict, for so many leases; a node that shows life ends the wait. */
+static int wait_for(pm_pool *pool, uint32_t node, uint64_t epoch, enum verdict which, uint32_t leases) {
   const uint64_t start = pmi_now_ns(), pulse = pulse_of(pool, node);
   while (!has_verdict(pool, node, epoch, which)) {
     const int rc = pmi_fence(pool);
     if (rc < 0) return rc;
     if (which == DEAD && pulse_of(pool, node) != pulse)
       return pmi_error(EBUSY, "node: %u is alive, its doorbell rang just now", node);
-    if (pmi_now_ns() - start > PMI_LEASE_PATIENCE * pool->params.lease_ns)
+    if (pmi_now_ns() - start > leases * pool->params.lease_ns)
       return pmi_error(ETIMEDOUT,
                        "node: %u: no lock manager gave a verdict for %u leases; run pm_manager_run on a node", node,
-                       PMI_LEASE_PATIENCE);
-    pm_relax();
+                       leases);
+    pmi_sleep_ns(pool->params.lease_ns / LOOKS);
   }
   return 0;
 }
@@ -75,12 +77,27 @@ int pm_recover(pm_pool *pool, uint32_t node) {
   if (!active) return 0;
   if (!has_verdict(pool, node, epoch, DEAD)) {
     pmi_accuse(pool, UINT64_C(1) << node);
-    rc = wait_for(pool, node, epoch, DEAD);
+    rc = wait_for(pool, node, epoch, DEAD, PMI_LEASE_PATIENCE);
     pmi_accuse(pool, 0);
   }
-  if (rc == 0) rc = wait_for(pool, node, epoch, BURIED);
-  if (rc == 0) rc = pmi_repair_all(pool);
-  return rc == 0 ? wait_for(pool, node, epoch, REPAIRED) : rc;
+  if (rc == 0) rc = wait_for(pool, node, epoch, BURIED, PMI_LEASE_PATIENCE);
+  for (uint32_t i = 0; rc == 0 && i < PMI_LEASE_PATIENCE; ++i) {
+    rc = pmi_repair_all(pool);
+    if (rc == 0) rc = wait_for(pool, node, epoch, REPAIRED, 1);
+    if (rc != -ETIMEDOUT) break;
+    if (i + 1 < PMI_LEASE_PATIENCE) rc = 0; /* another node may have died meanwhile: what it left is marked anew */
+  }
+  return rc;
+}
+
+int pm_flush_host(const char *path) {
+  unsigned char *base = NULL;
+  uint64_t bytes = 0;
+  const int rc = pmi_region_map(path, 0, PMI_MAP_EXISTING, &base, &bytes);
+  if (rc < 0) return rc;
+  pm_acquire(base, bytes);
+  pmi_region_unmap(base, bytes);
+  return 0;
 }
 
 int pm_node_state(pm_pool *pool, uint32_t node) {

@@ -23,6 +23,13 @@ extern "C" {
  *  lines in its caches. Takes a lease or two of waiting at most. -EBUSY: it is alive; -ETIMEDOUT: no lock manager runs. */
 int pm_recover(pm_pool *pool, uint32_t node);
 
+/** Write back and drop every line of the pool that the caches of this host hold. A process that dies leaves what it stored and
+ *  did not publish in the caches of its host; as long as the host lives, such a line may come out at any later time, and over
+ *  what others have repaired by then. So whoever looks after the processes of a host calls this when one of them has ended
+ *  otherwise than by pm_close, before its lease is over. Takes the time to flush the pool line by line (a lease of two
+ *  seconds covers some tens of GiB); needs neither an open pool nor a node id. -errno as pm_open. */
+int pm_flush_host(const char *path);
+
 enum pm_node_state {
   PM_NODE_VACANT = 0,  /**< the id may be claimed */
   PM_NODE_CLAIMED = 1, /**< by a node that is alive as far as anybody knows */

@@ -1,17 +1,17 @@
 """`prismem bench --locks`: the global tiers of the locks beside each other; leaves build/bench_locks/result.json.
 
-Everything is simulated time of the timed port, so the figures are the same on every machine. A row is a tier and a number
-of hosts:
+Everything is simulated time of the timed port, so the figures are the same on every machine. A row is a tier and a
+number of hosts:
 
 - uncontended: one node takes and releases the lock again and again, 3 us apart, while the others are idle.
-- contended: all nodes want it all the time; `period_ns` is the time from one holder to the next, the lock being held for no
-  time at all, so it is what handing over takes.
-- lines: 64-byte lines that the nodes publish and acquire for one acquisition and release, polls included, beside the fewest
-  that the layout allows; `messages` are the lines that cross between hosts and memory for it, the manager's included.
-- starved: acquisitions of a long run in which a node was passed more often than the tier promises.
+- contended: all nodes want it all the time; `period_ns` is the time from one holder to the next, the lock being held
+  for no time at all, so it is what handing over takes.
+- lines: 64-byte lines that the nodes publish and acquire for one acquisition and release, polls included, beside the
+  fewest that the layout allows; `messages` are the lines that cross between hosts and memory for it, the manager's too.
+- starved: 1 when a node was passed more often than the tier promises in the long run, or got the lock less often.
 
-The pool lies on modules 1 to MODULES. A profile has 16 hosts at most; with 32 each of the others gets lightpaths of its own
-as well, which is no longer one appliance: those figures are an extrapolation.
+Profile pfma has 16 hosts; with 32 each of the others gets lightpaths of its own as well, which is no longer one
+appliance: those figures are an extrapolation.
 """
 
 import json
