@@ -26,8 +26,8 @@ HOSTS = 3
 POOL_BYTES = 2 << 20
 STEP_LIMIT = 3_000_000
 STRIDES = {Crash.HOST_DROP: 1, Crash.PROCESS: 7}
-"""Kinds that a sweep visits, and of which it takes every so many-th point: the whole host dies, or its program alone and
-the caches live on."""
+"""Kinds that a sweep visits, and of which it takes every so many-th point: the whole host dies, or its program alone
+and the caches live on."""
 
 
 @dataclass(frozen=True)

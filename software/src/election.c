@@ -1,11 +1,11 @@
 /*
  * Who leads the lock management: the acting node with the highest term.
  *
- * A node takes over when nobody acts, or when the manager of the one that does has not stepped for a lease, whatever else that
- * node does: the candidates in the order of their ids, so that usually only one tries. Two that try at once see each other, by Dekker's rule: each publishes its claim
- * (term and acting bit, one word), syncs, and reads the other doorbells; who sees a term as high as its own steps back and
- * tries again later. A leader that was only slow steps again before it writes, and reads the doorbells after that: either it
- * sees the claim, or the claim's owner sees it step and steps back.
+ * A node takes over when nobody acts, or when the manager of the one that does has not stepped for a lease, whatever else
+ * that node does: the candidates in the order of their ids, so that usually only one tries. Two that try at once see each
+ * other, by Dekker's rule: each publishes its claim (term and acting bit, one word), syncs, and reads the other doorbells; who
+ * sees a term as high as its own steps back and tries again later. A leader that was only slow steps again before it writes,
+ * and reads the doorbells after that: either it sees the claim, or the claim's owner sees it step and steps back.
  */
 #include <errno.h>
 

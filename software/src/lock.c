@@ -1,7 +1,7 @@
 /*
- * Two-tier lock. Local tier: a mutex a lock in DRAM, so that at most one thread of a node goes for the global lock, which one of
- * the tiers of tier.h brings. A node that keeps the lock for its next local waiter does so at most PMI_HANDOVERS_MAX times,
- * then the other nodes have their turn.
+ * Two-tier lock. Local tier: a mutex a lock in DRAM, so that at most one thread of a node goes for the global lock, which one
+ * of the tiers of tier.h brings. A node that keeps the lock for its next local waiter does so at most PMI_HANDOVERS_MAX
+ * times, then the other nodes have their turn.
  *
  * With the lock comes the news which nodes died and may have left the protected data half-way. Whoever hears of it repairs it
  * and says so with the release; if it dies as well, the next one hears of both.

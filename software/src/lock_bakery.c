@@ -1,18 +1,20 @@
 /*
- * PM_LOCK_BAKERY and PM_LOCK_QUEUE: Lamport's bakery (1974) with flushes. Nobody grants; a lock manager looks after the dead only.
+ * PM_LOCK_BAKERY and PM_LOCK_QUEUE: Lamport's bakery (1974) with flushes. Nobody grants; a lock manager looks after the
+ * dead only.
  *
- * Each node has one line a lock. Doorway: it says that it chooses, reads the lines of all others, takes a number one higher than
- * the highest, and stores it together with the end of choosing. Both steps are Dekker's: publish, MFENCE, invalidate, MFENCE,
- * read. The pairs (number, node) order the nodes; whoever enters the doorway later has a higher one, so nobody is passed by a
- * node more than once.
+ * Each node has one line a lock. Doorway: it says that it chooses, reads the lines of all others, takes a number one higher
+ * than the highest, and stores it together with the end of choosing. Both steps are Dekker's: publish, MFENCE, invalidate,
+ * MFENCE, read. The pairs (number, node) order the nodes; whoever enters the doorway later has a higher one, so nobody is
+ * passed by a node more than once.
  *
  *   bakery   waits for each other node in turn: until it does not choose, and until it has no number or a higher one
- *   queue    looks once, waits until nobody who chose then still does, and then knows who is before it. Of these the last one,
- *            its predecessor, is the only one whose line it polls: a predecessor that leaves in good order has held the lock, so
- *            all before it have left. Handing the lock over moves one line out and one line in, whatever the number of nodes.
+ *   queue    looks once, waits until nobody who chose then still does, and then knows who is before it. Of these the last
+ *            one, its predecessor, is the only one whose line it polls: a predecessor that leaves in good order has held the
+ *            lock, so all before it have left. Handing the lock over moves one line out and one line in, whatever the number
+ *            of nodes.
  *
- * A node may leave without having held the lock: it withdraws, or it is dead and the manager clears its number. Then the turn in
- * its word is another one, and whoever waited for it looks again at all.
+ * A node may leave without having held the lock: it withdraws, or it is dead and the manager clears its number. Then the
+ * turn in its word is another one, and whoever waited for it looks again at all.
  *
  * The line also says what its node knew when it released the lock: how many tenures there have been, so that the next holder
  * sees who was the last, and what of the dead is repaired.

@@ -1,5 +1,6 @@
 /*
- * The global tier of the locks: how a lock goes from node to node. Which one a pool has is chosen at format (enum pm_lock_tier).
+ * The global tier of the locks: how a lock goes from node to node. Which one a pool has is chosen at format (enum
+ * pm_lock_tier).
  *
  * lock_slots.c: request and grant lines, served by the lock manager that leads. lock_bakery.c: two tiers without one. In each
  * of them the manager that leads takes from the dead what they have, and names them to whoever comes next.

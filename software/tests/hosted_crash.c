@@ -166,7 +166,7 @@ const char *pm_crash_name(uint32_t number) {
   return number < pm_crash_operation_count ? pm_crash_operations[number].name : NULL;
 }
 
-/** Prepare a run; returns the node that dies. With EMU_CRASH_PROCESS and `flushes` its host's next program flushes the caches. */
+/** Prepare a run; returns the node that dies. With EMU_CRASH_PROCESS and `flushes` the next program of its host flushes. */
 int pm_crash_select(uint32_t number, uint64_t event, uint32_t kind, uint32_t flushes) {
   if (number >= pm_crash_operation_count) return -1;
   memset(&pm_crash_run, 0, sizeof pm_crash_run);
