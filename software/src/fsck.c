@@ -64,11 +64,11 @@ static uint64_t unrepaired(pm_pool *pool, uint32_t lock) {
 static void check_locks(pmi_fsck *f) {
   pm_pool *pool = f->pool;
   for (uint32_t lock = 0; lock < pool->params.locks; ++lock) {
-    uint64_t holders;
-    const uint64_t nodes = pmi_tier_of(pool)->left(pool, lock, &holders), dead = unrepaired(pool, lock);
+    const pmi_lock_left left = pmi_tier_of(pool)->left(pool, lock);
+    const uint64_t dead = unrepaired(pool, lock);
     for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-      if (nodes >> node & 1u)
-        pmi_fsck_found(f, "lock", "%u: node %u %s it", lock, node, holders >> node & 1u ? "holds" : "waits for");
+      if (left.nodes >> node & 1u)
+        pmi_fsck_found(f, "lock", "%u: node %u %s it", lock, node, left.holders >> node & 1u ? "holds" : "waits for");
     }
     if (dead != 0)
       pmi_fsck_found(f, "lock", "%u: what it protects was left half-way by nodes 0x%llx", lock,
@@ -130,9 +130,8 @@ static void clear_node(pm_pool *pool, uint32_t node) {
 
 static void clear_lock(pm_pool *pool, uint32_t lock) {
   const pmi_tier *tier = pmi_tier_of(pool);
-  uint64_t dead = lock < PMI_LOCKS_OWN ? UINT64_MAX >> (64 - pool->params.nodes) : 0, holders;
-  (void)tier->left(pool, lock, &holders);
-  dead |= holders | unrepaired(pool, lock);
+  uint64_t dead = lock < PMI_LOCKS_OWN ? UINT64_MAX >> (64 - pool->params.nodes) : 0;
+  dead |= tier->left(pool, lock).holders | unrepaired(pool, lock);
   pmi_lock_state *state = pmi_lock_state_of(pool, lock);
   pmi_store(&state->since, tier->clear(pool, lock));
   pmi_store(&state->dead, dead);

@@ -13,6 +13,7 @@
 #include "fsck.h"
 #include "locktable.h"
 #include "pins.h"
+#include "tier.h"
 
 typedef struct teller {
   pm_pool *pool;
@@ -44,6 +45,7 @@ static void hex(const teller *t, const char *section, uint64_t id, const char *f
 
 static void tell_superblock(const teller *t) {
   static const char *const replacements[] = {"lru", "clock"};
+  static const char *const tiers[] = {"queue", "slots", "bakery"};
   static const char *const s = "superblock";
   const pmi_superblock *sb = (const pmi_superblock *)t->pool->base;
   const pmi_params *p = &t->pool->params;
@@ -63,6 +65,7 @@ static void tell_superblock(const teller *t) {
   number(t, s, 0, "hash_seed", p->hash_seed);
   number(t, s, 0, "lease_ns", p->lease_ns);
   text(t, s, 0, "replacement", replacements[p->replacement]);
+  text(t, s, 0, "lock_tier", tiers[p->lock_tier]);
   number(t, s, 0, "place_bits", p->place_bits);
   number(t, s, 0, "metadata_bytes", t->pool->layout.heap);
 }
@@ -87,29 +90,21 @@ static void tell_node(const teller *t, uint32_t node) {
 static void tell_lock(const teller *t, uint32_t lock) {
   static const char *const own[PMI_LOCKS_OWN] = {"lock table", "allocator", "index", "objects"};
   const pmi_lock_table *table = pmi_at(t->pool, t->pool->layout.lock_table);
-  uint64_t waiters = 0, tenure = 0, holders = 0, holder = 0;
-  for (uint32_t node = 0; node < t->pool->params.nodes; ++node) {
-    const uint64_t word = pmi_load(&pmi_request_of(t->pool, lock, node)->word);
-    const pmi_grant *grant = pmi_grant_of(t->pool, lock, node);
-    if (grant->tenure > tenure) tenure = grant->tenure;
-    if (!(word & 1u)) continue;
-    if (word >> 1 != pmi_load(&grant->ticket)) {
-      waiters += 1;
-      continue;
-    }
-    holders += 1;
-    holder = node;
-  }
+  const pmi_lock_left left = pmi_tier_of(t->pool)->left(t->pool, lock);
+  const uint64_t waiters = (uint64_t)__builtin_popcountll(left.nodes & ~left.holders);
+  const uint64_t holders = (uint64_t)__builtin_popcountll(left.holders);
   const char *use = lock < PMI_LOCKS_OWN ? own[lock] : table->taken[lock] ? "allocated" : "unused";
   text(t, "lock", lock, "use", use);
   if (holders > 1)
     damaged(t, "lock", lock, "state", holders); /* nodes that hold it at once */
   else
     text(t, "lock", lock, "state", holders != 0 ? "held" : waiters != 0 ? "wanted" : "free");
-  if (holders == 1) number(t, "lock", lock, "holder", holder);
+  if (holders == 1) number(t, "lock", lock, "holder", (uint64_t)__builtin_ctzll(left.holders));
   number(t, "lock", lock, "waiters", waiters);
-  number(t, "lock", lock, "tenure", tenure);
-  number(t, "lock", lock, "dead_nodes", pmi_load(&pmi_lock_state_of(t->pool, lock)->dead));
+  number(t, "lock", lock, "tenure", left.tenure);
+  const pmi_lock_state *state = pmi_lock_state_of(t->pool, lock);
+  const int repaired = pmi_tier_of(t->pool)->repaired(t->pool, lock) >= pmi_load(&state->since);
+  number(t, "lock", lock, "dead_nodes", repaired ? 0 : pmi_load(&state->dead));
 }
 
 /* Live blocks of a chunk of small blocks, and bytes of a block; 0 bytes: the class cannot be. */

@@ -243,11 +243,11 @@ static void rebuild(pm_pool *pool, pmi_manager *m, uint32_t lock) {
   (void)lock; /* the lines themselves are looked at when somebody has died */
 }
 
-/* The first of those who have a number, among the nodes in `among`: it holds the lock, or is about to. */
-static uint32_t first_of(const pm_pool *pool, const view *v, uint64_t among) {
+/* The first of those who have a number: it holds the lock, or is about to. */
+static uint32_t first_of(const pm_pool *pool, const view *v) {
   uint32_t first = PMI_NOBODY;
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    if (!(among >> node & 1u) || number_of(v->word[node]) == 0) continue;
+    if (number_of(v->word[node]) == 0) continue;
     if (first == PMI_NOBODY || is_before(v, node, number_of(v->word[first]), first)) first = node;
   }
   return first;
@@ -262,26 +262,26 @@ static void leave(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t word) {
 static void bury(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node) {
   view v;
   look(pool, lock, &v);
-  const int held = first_of(pool, &v, UINT64_MAX) == node;
+  const int held = first_of(pool, &v) == node;
   if (held || lock < PMI_LOCKS_OWN) pmi_death_mark(pool, m, lock, node, m->locks[lock].since + 1);
   if ((v.word[node] & CHOOSING) || number_of(v.word[node]) != 0) leave(pool, lock, node, v.word[node]);
 }
 
-static uint64_t left(pm_pool *pool, uint32_t lock, uint64_t *holders) {
-  view v;
-  uint64_t nodes = 0;
+static pmi_lock_left left(pm_pool *pool, uint32_t lock) {
+  view v = {.last = pool->node};
+  pmi_lock_left found = {0};
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    v.word[node] = pmi_load(&pmi_turn_of(pool, lock, node)->word);
-    if ((v.word[node] & CHOOSING) || number_of(v.word[node]) != 0) nodes |= UINT64_C(1) << node;
+    read_turn(pool, lock, node, pmi_load(&pmi_turn_of(pool, lock, node)->word), &v);
+    if ((v.word[node] & CHOOSING) || number_of(v.word[node]) != 0) found.nodes |= UINT64_C(1) << node;
   }
-  const uint32_t first = first_of(pool, &v, nodes);
-  *holders = first == PMI_NOBODY ? 0 : UINT64_C(1) << first;
-  return nodes;
+  const uint32_t first = first_of(pool, &v);
+  if (first != PMI_NOBODY) found.holders = UINT64_C(1) << first;
+  found.tenure = v.tenure;
+  return found;
 }
 
 static uint64_t clear(pm_pool *pool, uint32_t lock) {
-  uint64_t holders;
-  const uint64_t nodes = left(pool, lock, &holders);
+  const uint64_t nodes = left(pool, lock).nodes;
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
     if (nodes >> node & 1u) leave(pool, lock, node, pmi_load(&pmi_turn_of(pool, lock, node)->word));
   }

@@ -109,16 +109,17 @@ static void slots_bury(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t no
   if (managed->holder == node) managed->holder = PMI_NOBODY;
 }
 
-static uint64_t slots_left(pm_pool *pool, uint32_t lock, uint64_t *holders) {
-  uint64_t nodes = 0;
-  *holders = 0;
+static pmi_lock_left slots_left(pm_pool *pool, uint32_t lock) {
+  pmi_lock_left found = {0};
   for (uint32_t node = 0; node < pool->params.nodes; ++node) {
     const uint64_t word = pmi_load(&pmi_request_of(pool, lock, node)->word);
+    const pmi_grant *grant = pmi_grant_of(pool, lock, node);
+    if (grant->tenure > found.tenure) found.tenure = grant->tenure;
     if (!(word & 1u)) continue;
-    nodes |= UINT64_C(1) << node;
-    if (word >> 1 == pmi_load(&pmi_grant_of(pool, lock, node)->ticket)) *holders |= UINT64_C(1) << node;
+    found.nodes |= UINT64_C(1) << node;
+    if (word >> 1 == pmi_load(&grant->ticket)) found.holders |= UINT64_C(1) << node;
   }
-  return nodes;
+  return found;
 }
 
 static uint64_t slots_clear(pm_pool *pool, uint32_t lock) {

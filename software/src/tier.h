@@ -10,6 +10,12 @@
 
 #include "manager.h"
 
+/* What stands in the lines of a lock: nodes as bits. */
+typedef struct pmi_lock_left {
+  uint64_t nodes, holders; /* those that want or hold it, and those that hold it */
+  uint64_t tenure;
+} pmi_lock_left;
+
 typedef struct pmi_tier {
   /* The node's side, under the mutex of the local tier. *fresh: another node held the lock since this one did. */
   int (*acquire)(pm_pool *pool, uint32_t lock, int *fresh);
@@ -22,9 +28,9 @@ typedef struct pmi_tier {
   void (*bury)(pm_pool *pool, pmi_manager *m, uint32_t lock, uint32_t node);
   /* The number of the newest repair that anybody has made; compared with pmi_managed_lock.since. */
   uint64_t (*repaired)(pm_pool *pool, uint32_t lock);
-  /* Anything that nodes left in a pool that nobody uses: bit n, node n holds the lock, or waits for it. */
-  uint64_t (*left)(pm_pool *pool, uint32_t lock, uint64_t *holders);
-  /* In such a pool: remove it. Returns the number for pmi_lock_state.since of a mark that is set now. */
+  /* Read without any acquire: of a pool that nobody uses, or at no particular moment. */
+  pmi_lock_left (*left)(pm_pool *pool, uint32_t lock);
+  /* In a pool that nobody uses: remove that. Returns the number for pmi_lock_state.since of a mark that is set now. */
   uint64_t (*clear)(pm_pool *pool, uint32_t lock);
 } pmi_tier;
 
