@@ -60,7 +60,7 @@ def format_pool(
 def flush_host(path: str | Path, *, library: c.CDLL | None = None, caller: Caller | None = None) -> None:
     """Flush the pool out of this host's caches (``pm_flush_host``), after a process of this host has died with it."""
     raw_path = c.create_string_buffer(os.fsencode(path))
-    _Library(library or load(), caller or DirectCaller()).check("pm_flush_host", _address(raw_path))
+    Library(library or load(), caller or DirectCaller()).check("pm_flush_host", address_of(raw_path))
 
 
 class Pool:
