@@ -65,6 +65,7 @@ static int formats(pm_test_ctx *ctx) {
                {{.index_slots = 64, .index_capacity = 64}, -EINVAL, "index_capacity"},
                {{.block_bytes = 100}, -EINVAL, "block_bytes"},
                {{.chunk_bytes = 5000}, -EINVAL, "chunk_bytes"},
+               {{.lock_tier = 3}, -EINVAL, "lock_tier"},
                {{.index_slots = 1u << 20}, -ENOSPC, "pool_bytes"}};
   for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     const int rc = pm_format(ctx->path, &cases[i].format);

@@ -11,7 +11,7 @@ import pytest
 from lib_support import build
 
 from prismem.lib.emu import POOL_PATH, ExternalHost, Machine, MachineConfig, State, external_host
-from prismem.lib.pool import Pool, PoolError, RefState, format_pool, load
+from prismem.lib.pool import Pool, PoolError, RefState, flush_host, format_pool, load
 from prismem.lib.structs import FormatOptions, Signal
 from prismem.models import digest, payload
 
@@ -87,9 +87,18 @@ def test_native(tmp_path: Path) -> None:
             pool.audit()
             assert pool.alloc_info()["bytes_live"] == 0
             assert pool.stats()["inserts"] == 6
+            flush_host(tmp_path / "pool")
+            pool.audit()
         finally:
             stop.value = 1
             runner.join()
+
+
+def test_flush_of_no_pool(tmp_path: Path) -> None:
+    """A path that is not there is an error that names it."""
+    build()
+    with pytest.raises(PoolError, match="nothing here"):
+        flush_host(tmp_path / "nothing here")
 
 
 def test_prefill_and_decode_hosts() -> None:
