@@ -72,6 +72,8 @@ class Pool:
         path: file, device or the emulated host's pool path.
         node: node id, or NODE_ANY.
         name_space: when given (16 bytes), a pool with another one is refused.
+        block_bytes: when given, a pool of blocks of another size is refused.
+        hash_seed: when given, a pool whose digests follow from another one is refused.
         library: from :func:`load`.
         caller: who runs the calls; the calling thread by default.
     """
@@ -82,12 +84,16 @@ class Pool:
         *,
         node: int = NODE_ANY,
         name_space: bytes | None = None,
+        block_bytes: int = 0,
+        hash_seed: int | None = None,
         library: c.CDLL | None = None,
         caller: Caller | None = None,
     ) -> None:
         self._calls = Library(library or load(), caller or DirectCaller())
         self._views = Views()
-        options = OpenOptions(node=node, check_namespace=name_space is not None)
+        options = OpenOptions(node=node, check_namespace=name_space is not None, block_bytes=block_bytes)
+        if hash_seed is not None:
+            options.hash_seed, options.check_hash_seed = hash_seed, 1
         if name_space is not None:
             if len(name_space) != 16:
                 raise ValueError(f"name_space: {len(name_space)} bytes instead of 16")

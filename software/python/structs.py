@@ -93,6 +93,9 @@ class OpenOptions(c.Structure):
         ("node", c.c_uint32),
         ("check_namespace", c.c_uint32),
         ("name_space", c.c_uint8 * 16),
+        ("block_bytes", c.c_uint64),
+        ("hash_seed", c.c_uint64),
+        ("check_hash_seed", c.c_uint32),
     ]
 
 

@@ -155,10 +155,11 @@ int pmi_layout_compute(const pmi_params *p, pmi_layout *l) {
 }
 
 uint64_t pmi_superblock_check(const pmi_superblock *sb) {
-  uint64_t words[4 + sizeof(pmi_params) / 8];
-  memcpy(words, sb->uuid, 16);
-  memcpy(words + 2, sb->name_space, 16);
-  memcpy(words + 4, &sb->params, sizeof sb->params);
+  pmi_superblock copy = {0};
+  memcpy(&copy.version, &sb->version, sizeof copy - offsetof(pmi_superblock, version));
+  copy.check = 0;
+  uint64_t words[sizeof copy / 8];
+  memcpy(words, &copy, sizeof copy);
   uint64_t h = PMI_MAGIC;
   for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) h = mix(h, words[i]);
   return h;

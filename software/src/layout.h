@@ -43,7 +43,7 @@ typedef struct pmi_superblock {
   uint64_t spare[5];
   uint8_t uuid[16];
   uint8_t name_space[16];
-  uint64_t check; /* over uuid, name space and parameters */
+  uint64_t check; /* over all but itself and the magic */
   uint64_t spare2[3];
   pmi_params params;
 } pmi_superblock;

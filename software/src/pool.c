@@ -75,7 +75,7 @@ int pm_format(const char *path, const pm_format_options *opts) {
 }
 
 static int differs(const char *field, uint64_t theirs, uint64_t ours) {
-  return pmi_error(EPROTO, "%s: the pool has 0x%llx, this library expects 0x%llx", field, (unsigned long long)theirs,
+  return pmi_error(EPROTO, "%s: the pool has 0x%llx, 0x%llx is expected", field, (unsigned long long)theirs,
                    (unsigned long long)ours);
 }
 
@@ -104,6 +104,10 @@ int pmi_attach(pm_pool *pool, const char *path, const pm_open_options *opts) {
     return pmi_error(EPROTO, "name space: the pool has %016llx..., the caller asks for %016llx...",
                      (unsigned long long)theirs, (unsigned long long)ours);
   }
+  if (opts->block_bytes != 0 && opts->block_bytes != pool->params.block_bytes)
+    return differs("block_bytes", pool->params.block_bytes, opts->block_bytes);
+  if (opts->check_hash_seed && opts->hash_seed != pool->params.hash_seed)
+    return differs("hash_seed", pool->params.hash_seed, opts->hash_seed);
   pool->root = pm_digest_seed(pool->params.hash_seed, sb->name_space);
   return 0;
 }

@@ -42,7 +42,7 @@ static int superblock_fields(pm_test_ctx *ctx, const pm_format_options *format) 
   } cases[] = {{offsetof(pmi_superblock, magic), 0, -EAGAIN, "magic"},
                {offsetof(pmi_superblock, magic), 5, -EPROTO, "magic"},
                {offsetof(pmi_superblock, version), 99, -EPROTO, "layout version"},
-               {offsetof(pmi_superblock, layout_digest), 1, -EPROTO, "layout digest"},
+               {offsetof(pmi_superblock, layout_digest), 1, -EPROTO, "superblock check"},
                {offsetof(pmi_superblock, params.index_slots), 8, -EPROTO, "superblock check"},
                {offsetof(pmi_superblock, name_space), 1, -EPROTO, "superblock check"}};
   const pm_open_options any = {.node = 0};

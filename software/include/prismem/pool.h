@@ -55,13 +55,16 @@ typedef struct pm_open_options {
   uint32_t node;            /**< node id to claim, or PM_NODE_ANY */
   uint32_t check_namespace; /**< 1: refuse a pool whose name space differs from `name_space` */
   uint8_t name_space[16];
+  uint64_t block_bytes;     /**< what the caller will move a block; refuse a pool of another size [any] */
+  uint64_t hash_seed;       /**< compared when check_hash_seed is 1: digests of another seed would never hit */
+  uint32_t check_hash_seed; /**< 1: refuse a pool whose seed differs from `hash_seed` */
 } pm_open_options;
 
 /** Lay out a pool at `path`. The magic is published last, so nobody attaches to half a pool. -EINVAL names the field in
  *  pm_error_text(); -ENOSPC when the parts do not fit, with the size that would. */
 int pm_format(const char *path, const pm_format_options *opts);
-/** Map the pool and claim a node id. -EPROTO: magic, version, layout or name space differ (pm_error_text() names the field
- *  and both values); -EAGAIN: not formatted yet; -EBUSY: the node id is taken. */
+/** Map the pool and claim a node id. -EPROTO: magic, version, check word, layout, name space, block size
+ *  or hash seed differ (pm_error_text() names the field and both values), and nothing has been written; -EAGAIN: not formatted yet; -EBUSY: the node id is taken. */
 int pm_open(const char *path, const pm_open_options *opts, pm_pool **out);
 /** Release the node id and unmap. -EBUSY while pins or locks are held. After fork() the child's handle answers -EOWNERDEAD
  *  (-ENXIO) to everything; the child opens the pool itself. */
