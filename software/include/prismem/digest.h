@@ -23,6 +23,10 @@
  *
  * Each step is a bijection of (lo, hi) for a given w, so no two states fall together before the finish, and the finish is a
  * bijection as well.
+ *
+ * @threads any thread; pure arithmetic.
+ * @visibility nothing is stored.
+ * @see software/examples/library/kv_cache.py
  */
 #ifndef PRISMEM_DIGEST_H
 #define PRISMEM_DIGEST_H

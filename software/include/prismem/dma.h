@@ -4,6 +4,10 @@
  *
  * A provider moves the bytes: a device engine when the program is linked with one (`pm_dma_provider`, below: the emulated
  * host has one), else streaming stores and a fence. Offsets and sizes are multiples of 64 bytes.
+ *
+ * @threads any thread; a ticket may be waited for by another one than started it.
+ * @visibility a transfer that is complete is in the device, for every host; a read gives what the device had.
+ * @see software/examples/library/stream.c
  */
 #ifndef PRISMEM_DMA_H
 #define PRISMEM_DMA_H
@@ -39,7 +43,7 @@ const pm_dma_engine *pm_dma_provider(void);
  *  loads even there; "cuda": the CUDA runtime, for memory of a GPU, looked for when it is asked for (file PM_CUDA_RUNTIME, or
  *  libcudart.so); the pool is registered with it in pieces of at most 64 GiB, and where it refuses that, transfers go through a
  *  bounce buffer. The default is auto; the environment variable PM_DMA or this call, while no transfer is in flight, chooses.
- *  -EINVAL for another name, -ENODEV without runtime or GPU (pm_error_text() says what is missing). */
+ *  -EINVAL for another name, -ENOTSUP in an instrumented build, -ENODEV without runtime or GPU (pm_error_text() says what is missing). */
 int pm_dma_force(const char *name);
 
 #ifdef __cplusplus

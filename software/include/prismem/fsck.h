@@ -1,6 +1,10 @@
 /**
  * @file fsck.h
  * Check of a pool that nobody uses, from what stands in it alone, and its repair.
+ *
+ * @threads any thread; nobody else may use the pool.
+ * @visibility a check writes nothing; a repair is published on return.
+ * @see docs/crashes.md
  */
 #ifndef PRISMEM_FSCK_H
 #define PRISMEM_FSCK_H

@@ -5,6 +5,11 @@
  * States of a bucket: FREE -> RESERVED (one node fills it) -> READY -> EVICTING -> tombstone or FREE. Readers never take a
  * lock; whoever holds a pin may read the payload; after a payload copy pm_index_check() tells whether it was the right one.
  * Pins are counted by (node, request); the node's share stands in the pool in lines that only this node writes.
+ *
+ * @threads any thread; a pin belongs to (node, request), not to a thread.
+ * @visibility a commit publishes the entry; the payload must be in the device before (pm_dma_wait), and pinned payload
+ *   is read by DMA or behind pm_acquire.
+ * @see software/examples/library/kv_cache.py
  */
 #ifndef PRISMEM_INDEX_H
 #define PRISMEM_INDEX_H

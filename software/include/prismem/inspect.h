@@ -1,6 +1,10 @@
 /**
  * @file inspect.h
  * What stands in a pool: superblock, nodes, locks, chunks, index, pins, named roots.
+ *
+ * @threads any thread, while others use the pool.
+ * @visibility nothing is written; lines are read from the device.
+ * @see docs/library.md
  */
 #ifndef PRISMEM_INSPECT_H
 #define PRISMEM_INSPECT_H

@@ -1,6 +1,11 @@
 /**
  * @file lock.h
  * Two-tier lock: a mutex a lock and node in DRAM, and above it a global lock in the pool (pm_format_options.lock_tier).
+ *
+ * @threads any thread; a lock belongs to the thread that acquired it.
+ * @visibility a release publishes nothing but the lock: publish what you changed before it; acquire what you read after
+ *   *fresh.
+ * @see software/examples/library/counter.c
  */
 #ifndef PRISMEM_LOCK_H
 #define PRISMEM_LOCK_H

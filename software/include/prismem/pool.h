@@ -1,6 +1,10 @@
 /**
  * @file pool.h
  * Region: maps a shared pool (DAX device, file or memfd), checks its superblock, claims a node id.
+ *
+ * @threads a handle serves any number of threads of its process; pm_close is called once, when none of them uses it.
+ * @visibility pm_format has published the whole pool, and pm_open has read it from the device, on return.
+ * @see software/examples/library/hello.c
  */
 #ifndef PRISMEM_POOL_H
 #define PRISMEM_POOL_H
@@ -63,17 +67,19 @@ typedef struct pm_open_options {
 /** Lay out a pool at `path`. The magic is published last, so nobody attaches to half a pool. -EINVAL names the field in
  *  pm_error_text(); -ENOSPC when the parts do not fit, with the size that would. */
 int pm_format(const char *path, const pm_format_options *opts);
-/** Map the pool and claim a node id. -EPROTO: magic, version, check word, layout, name space, block size
- *  or hash seed differ (pm_error_text() names the field and both values), and nothing has been written; -EAGAIN: not formatted yet; -EBUSY: the node id is taken. */
+/** Map the pool and claim a node id. -EPROTO: magic, version, check word, layout, name space, block size or
+ *  hash seed differ (pm_error_text() names the field and both values); -EAGAIN: not formatted yet; -EBUSY: the node id is
+ *  taken. A pool that is refused is not written. */
 int pm_open(const char *path, const pm_open_options *opts, pm_pool **out);
 /** Release the node id and unmap. -EBUSY while pins or locks are held. After fork() the child's handle answers -EOWNERDEAD
- *  (-ENXIO) to everything; the child opens the pool itself. */
+ *  to everything; the child opens the pool itself. */
 int pm_close(pm_pool *pool);
 
 /** Pointer <-> offset. Shared structures hold offsets only. pm_ptr of an offset outside the pool is NULL. */
 void *pm_ptr(const pm_pool *pool, uint64_t offset);
 uint64_t pm_offset(const pm_pool *pool, const void *p);
 
+/** Own node id, number of node ids, bytes of the pool, payload bytes of a KV block. */
 uint32_t pm_node(const pm_pool *pool);
 uint32_t pm_nodes(const pm_pool *pool);
 uint64_t pm_pool_bytes(const pm_pool *pool);
@@ -86,6 +92,7 @@ typedef struct pm_stats {
   uint64_t dma_lines_in, dma_lines_out;
   uint64_t lookups, hits, inserts, evictions, probes;
 } pm_stats;
+/** Counters of this handle so far; a thread that counts meanwhile may or may not be in them. */
 void pm_get_stats(const pm_pool *pool, pm_stats *out);
 
 /** Text of the last error of this thread; never NULL. */

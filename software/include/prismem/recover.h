@@ -6,6 +6,10 @@
  * declares it dead, revokes its locks, and whoever next takes a lock that it may have left half-way repairs what the lock
  * protects: the library does so for its own structures, a user for locks of his own (PM_LOCK_OWNER_DIED). A node that was
  * declared dead by mistake gets -ESTALE from every call: it closes its handle and opens the pool again.
+ *
+ * @threads any thread.
+ * @visibility on return 0 every repair is published.
+ * @see docs/crashes.md
  */
 #ifndef PRISMEM_RECOVER_H
 #define PRISMEM_RECOVER_H

@@ -2,6 +2,10 @@
  * @file rendezvous.h
  * Rendezvous coherence: payload by DMA, its completion, then one published signal line; no flush of the payload line by line.
  * One channel a pair of nodes and direction; each of its two lines (signal, acknowledge) has one writer.
+ *
+ * @threads one thread at a time an end of a channel; others wait for it.
+ * @visibility a signal is published after everything that the thread published and transferred before.
+ * @see software/examples/library/stream.c
  */
 #ifndef PRISMEM_RENDEZVOUS_H
 #define PRISMEM_RENDEZVOUS_H

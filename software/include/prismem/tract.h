@@ -2,6 +2,10 @@
  * @file tract.h
  * The names of the TraCT paper (arXiv 2512.18194) over libprismem: thin inline functions, for code written against the paper.
  * Unlike there, every function says which pool it works on, and the lock manager must run on one node (pm_manager_run).
+ *
+ * @threads as the calls that it stands for.
+ * @visibility as the calls that it stands for.
+ * @see software/tests/test_tract.c
  */
 #ifndef PRISMEM_TRACT_H
 #define PRISMEM_TRACT_H

@@ -4,6 +4,10 @@
  *
  * Rules for their use: invalidate after the synchronizing read and before the data read; publish, sync, acquire, read in any
  * Dekker-like step; a line has one writer at a time. `src/verbs.c` explains each instruction sequence.
+ *
+ * @threads any thread; each call orders what its own thread did.
+ * @visibility the calls themselves are what makes stores visible.
+ * @see software/examples/library/hello.c
  */
 #ifndef PRISMEM_VERBS_H
 #define PRISMEM_VERBS_H
@@ -32,6 +36,7 @@ void pm_relax(void);
 /** Names of the instruction paths: "clflush", "clflushopt", "clwb" (publish only). The default comes from CPUID; the
  *  environment variable PM_FLUSH or this call forces one. -ENOTSUP when the CPU lacks it, -EINVAL for another name. */
 int pm_verbs_force(const char *name);
+/** The path that is in use. */
 const char *pm_verbs_path(void);
 
 #ifdef __cplusplus

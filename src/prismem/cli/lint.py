@@ -1,5 +1,6 @@
 """`prismem lint`: every linter over every source, all from the environment; each prints only when it complains."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from prismem.paths import BENCH_HDL, ROOT, RTL, SOFTWARE
 from prismem.tb.runner.build import TOP, hdl_sources
 from prismem.tb.runner.toolchain import clean_environment, find_verilator
 
+_PROGRESS = re.compile(r"^\[\d+/\d+\] Processing file .*\n", re.MULTILINE)  # of clang-tidy
 RULES = ROOT / ".rules.verible_lint"
 # Every top of rtl/top/, as parameters of the bench that holds it.
 TOPS = {
@@ -82,5 +84,5 @@ def run(console: Console, *, fix: bool) -> bool:
         clean = clean and good
         console.print(f"{check.name:14} {'ok' if good else 'FAILED'}", highlight=False)
         if not good:
-            console.out((done.stdout + done.stderr).rstrip(), highlight=False)
+            console.out(_PROGRESS.sub("", done.stdout + done.stderr).rstrip(), highlight=False)
     return clean
