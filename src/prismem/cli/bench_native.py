@@ -7,6 +7,7 @@ Each row: what the library takes, what the peer takes for the same, and the rati
   64 EXISTS of Redis in one pipelined request over loopback.
 - publish: one new block of 64 KiB made findable; peers: a copy into the dict, SET of Redis.
 - payload: copies in and out of the pool beside memcpy over the same region, none of whose lines is cached at the start.
+  A copy out has to drop every line from the cache first; `bound` is what that and a memcpy behind it allow.
 - lines: lines flushed an operation, beside the fewest that the layout allows.
 """
 
@@ -175,6 +176,7 @@ def rows(ours: dict[str, Any], peers: dict[str, dict[str, int]]) -> list[dict[st
     for size, speeds in ours["payload"].items():
         for way in ("in", "out"):
             value = speeds[f"{way}_memcpy"]
+            bound = value if way == "in" else 1 / (1 / value + 1 / speeds["flush"])
             made.append(
                 {
                     "operation": f"payload_{way}_{int(size) >> 10}KiB",
@@ -183,6 +185,7 @@ def rows(ours: dict[str, Any], peers: dict[str, dict[str, int]]) -> list[dict[st
                     "peer": "memcpy",
                     "value": value,
                     "ratio": round(speeds[way] / value, 2),
+                    "bound": round(bound, 3),
                 }
             )
     return made
@@ -205,10 +208,16 @@ def run(console: Console) -> bool:
     }
     result = {"rows": table_rows, "lines": lines, "churn": ours["churn"], "commit": commit(), "tools": tool_versions()}
     write_atomic(RESULT, json.dumps(result, indent=2) + "\n")
-    table = Table("operation", "ours", "peer", "peer's", "unit", "ratio")
+    table = Table("operation", "ours", "peer", "peer's", "unit", "ratio", "bound")
     for row in table_rows:
         table.add_row(
-            row["operation"], f"{row['ours']:,}", row["peer"], f"{row['value']:,}", row["unit"], str(row["ratio"])
+            row["operation"],
+            f"{row['ours']:,}",
+            row["peer"],
+            f"{row['value']:,}",
+            row["unit"],
+            str(row["ratio"]),
+            str(row.get("bound", "")),
         )
     console.print(table)
     table = Table("lines flushed", "lru", "fewest", "clock", "fewest")
