@@ -13,6 +13,8 @@ static inline uint64_t pmi_lines(const void *p, size_t n) {
   return n == 0 ? 0 : ((uintptr_t)p + n - 1) / PM_LINE - first + 1;
 }
 
+/** 0, or -errno when PM_FLUSH asks for a path that this CPU does not have, or for none. */
+int pmi_verbs_check(void);
 /** First half of an acquire: write back and drop the lines. Loads may still pass it. */
 void pmi_invalidate(const void *p, size_t n);
 /** The lines will be read soon: begin to load them all at once. A hint, behind the fence. */

@@ -160,7 +160,8 @@ int pm_open(const char *path, const pm_open_options *opts, pm_pool **out) {
   if (opts == NULL || out == NULL) return pmi_error(EINVAL, "%s: is NULL", opts == NULL ? "opts" : "out");
   pm_pool *pool = calloc(1, sizeof *pool);
   if (pool == NULL) return pmi_error(ENOMEM, "memory: no room for a handle");
-  int rc = pmi_region_map(path, 0, PMI_MAP_EXISTING, &pool->base, &pool->bytes);
+  int rc = pmi_verbs_check();
+  if (rc == 0) rc = pmi_region_map(path, 0, PMI_MAP_EXISTING, &pool->base, &pool->bytes);
   if (rc == 0) rc = pmi_attach(pool, path, opts);
   if (rc == 0) rc = alive_open(pool);
   if (rc == 0) rc = guards_open(pool);

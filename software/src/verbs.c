@@ -95,15 +95,27 @@ static inline enum flush_path current_path(void) {
   return flush_path;
 }
 
-int pm_verbs_force(const char *name) {
+/* The path of that name, or -errno. */
+static int path_by_name(const char *name) {
   (void)current_path();
-  for (unsigned i = PATH_CLFLUSH; i <= PATH_CLWB; ++i) {
+  for (int i = PATH_CLFLUSH; i <= PATH_CLWB; ++i) {
     if (strcmp(name, path_names[i]) != 0) continue;
-    if (!path_supported((enum flush_path)i)) return pmi_error(ENOTSUP, "flush path: this CPU has no %s", name);
-    flush_path = (enum flush_path)i;
-    return 0;
+    return path_supported((enum flush_path)i) ? i : pmi_error(ENOTSUP, "flush path: this CPU has no %s", name);
   }
-  return pmi_error(EINVAL, "flush path: '%s' is none of clflush, clflushopt, clwb", name);
+  return pmi_error(EINVAL, "flush path (PM_FLUSH): '%s' is none of clflush, clflushopt, clwb", name);
+}
+
+int pm_verbs_force(const char *name) {
+  const int found = path_by_name(name);
+  if (found < 0) return found;
+  flush_path = (enum flush_path)found;
+  return 0;
+}
+
+int pmi_verbs_check(void) {
+  const char *wanted = getenv("PM_FLUSH");
+  const int found = wanted == NULL ? 0 : path_by_name(wanted);
+  return found < 0 ? found : 0;
 }
 
 const char *pm_verbs_path(void) {

@@ -44,12 +44,23 @@ def test_four_to_eight_processes(name: str) -> None:
         assert result.returncode == 0, f"{nodes} nodes, seed {seed}: {result.stdout}{result.stderr}"
 
 
-@pytest.mark.parametrize("path", ["clflush", "clflushopt", "clwb"])
+CPU_FLAGS = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("path", [path for path in ("clflush", "clflushopt", "clwb") if path in CPU_FLAGS])
 def test_each_flush_path(path: str) -> None:
     """Goal: every instruction path that this CPU has works. Method: PM_FLUSH forces it for the whole suite."""
     build()
     result = run_native(PM_FLUSH=path)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_wrong_flush_path_is_refused(pool_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goal: a misspelt PM_FLUSH does not pass for the default. Method: it is set, and a pool opened."""
+    format_pool(pool_path, FormatOptions(pool_bytes=POOL_BYTES))
+    monkeypatch.setenv("PM_FLUSH", "clfush")
+    with pytest.raises(PoolError, match=r"EINVAL: flush path \(PM_FLUSH\): 'clfush' is none of clflush"):
+        Pool(pool_path)
 
 
 SANITIZERS = ("asan", "tsan")  # addresses and undefined behaviour; races between the threads of a node

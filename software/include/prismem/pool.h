@@ -69,7 +69,8 @@ typedef struct pm_open_options {
 int pm_format(const char *path, const pm_format_options *opts);
 /** Map the pool and claim a node id. -EPROTO: magic, version, check word, layout, name space, block size or
  *  hash seed differ (pm_error_text() names the field and both values); -EAGAIN: not formatted yet; -EBUSY: the node id is
- *  taken. A pool that is refused is not written. */
+ *  taken. A pool that is refused is not written. -ENOTSUP, -EINVAL: PM_FLUSH asks for a flush path that
+ *  this CPU does not have, or for none. */
 int pm_open(const char *path, const pm_open_options *opts, pm_pool **out);
 /** Release the node id and unmap. -EBUSY while pins or locks are held. After fork() the child's handle answers -EOWNERDEAD
  *  to everything; the child opens the pool itself. */
