@@ -20,7 +20,7 @@
 #include "tier.h"
 
 #define CALM_LOOKS 16u          /* in a lease, of a manager that nobody waits for */
-#define CALM_NAP_NS_MAX 500000u /* until it sees that it has to stop */
+#define CALM_NAP_NS_MAX 200000u /* until it sees that it has to stop */
 
 void pmi_manager_close(pm_pool *pool) {
   free(pool->manager);
