@@ -25,13 +25,21 @@ from prismem.lib.calls import LINE_BYTES, Caller, DirectCaller, Library, PoolErr
 from prismem.lib.holds import Batch, HeldLock, Hit
 from prismem.lib.structs import AllocInfo, FormatOptions, IndexInfo, OpenOptions, Ref, Signal, Stats, as_dict
 
-__all__ = ["NODE_ANY", "DirectCaller", "Pool", "PoolError", "RefState", "format_pool", "load"]
+__all__ = ["NODE_ANY", "DirectCaller", "NodeState", "Pool", "PoolError", "RefState", "format_pool", "load"]
 
 NODE_ANY = 0xFFFFFFFF
 LOCK_OWNER_DIED = 1
 
 Digest = tuple[int, int]
 """(lo, hi) of a block's 128-bit digest."""
+
+
+class NodeState(IntEnum):
+    """``enum pm_node_state``."""
+
+    VACANT = 0
+    CLAIMED = 1
+    DEAD = 2
 
 
 class RefState(IntEnum):
@@ -148,6 +156,16 @@ class Pool:
     def unlock(self, number: int) -> None:
         """Release."""
         self._call("pm_lock_release", number)
+
+    def lock_alloc(self) -> int:
+        """Take a lock id that nobody uses; ENOSPC when all are taken."""
+        number = c.c_uint32()
+        self._call("pm_lock_alloc", address_of(number))
+        return number.value
+
+    def lock_free(self, number: int) -> None:
+        """Give a lock id back."""
+        self._call("pm_lock_free", number)
 
     @contextmanager
     def manager(self) -> Iterator[None]:
@@ -327,7 +345,16 @@ class Pool:
         self._call("pm_receive", node, channel, address_of(signal))
         return signal
 
+    def try_receive(self, node: int, *, channel: int = 0) -> Signal | None:
+        """The next signal from ``node``, or None when there is none yet."""
+        signal = Signal()
+        return signal if self._call("pm_try_receive", node, channel, address_of(signal)) else None
+
     # What happened
+
+    def node_state(self, node: int) -> NodeState:
+        """Whether an id may be claimed, is claimed, or its owner is dead and not repaired yet."""
+        return NodeState(self._call("pm_node_state", node))
 
     def stats(self) -> dict[str, int]:
         """Counters of this handle (``pm_stats``)."""

@@ -15,8 +15,8 @@ import pytest
 from lib_support import build
 
 from prismem.lib.buffers import pinned_address
-from prismem.lib.pool import Pool, PoolError, RefState, format_pool
-from prismem.lib.structs import FormatOptions
+from prismem.lib.pool import NodeState, Pool, PoolError, RefState, format_pool
+from prismem.lib.structs import FormatOptions, Signal
 from prismem.models import lru
 
 BLOCK_BYTES = 4096
@@ -258,6 +258,24 @@ def test_residency_through_the_bindings_is_lru(pool: Pool) -> None:
         chain = chain_of(seeded.randrange(1, 70, 7), seeded.randint(1, 7))
         assert fill(pool, request, chain) == model.request([digest[1] for digest in chain]).hits
     assert pool.index_info()["evictions"] == model.totals.evictions > 0
+
+
+def test_ids_and_signals(pool: Pool, pool_path: Path) -> None:
+    """Goal: lock ids, node ids and polled signals as the library has them. Method: taken, used, given back."""
+    number = pool.lock_alloc()
+    with pool.lock(number):
+        pass
+    pool.lock_free(number)
+    with pytest.raises(PoolError, match="pm_lock_free: EINVAL"):
+        pool.lock_free(number)
+    assert pool.node_state(1) is NodeState.VACANT
+    with Pool(pool_path, node=1) as other:
+        assert pool.node_state(1) is NodeState.CLAIMED
+        assert other.try_receive(0) is None
+        pool.send(1, Signal(tag=5, length=64))
+        received = other.try_receive(0)
+        assert received is not None
+        assert (received.sequence, received.tag, received.length) == (1, 5, 64)
 
 
 def test_forked_child_gets_an_os_error(pool: Pool) -> None:
