@@ -124,7 +124,7 @@ module tb_straps
     straps_o.mem.hbm.rfc_ns = delay("hbm_rfc_ns", 130, 0);
     straps_o.mem.hbm.ref_groups_log2 = 4'($clog2(strap("hbm_ref_groups", 8, 1, 256)));
     straps_o.mem.hbm.ref_step_ns = delay("hbm_ref_step_ns", 72, 0);
-    straps_o.mem.hbm.ref_offset_ns = delay("hbm_ref_offset_ns", 130, 0);
+    straps_o.mem.hbm.ref_offset_ns = delay("hbm_ref_offset_ns", 1105, 0);
     straps_o.mem.ddr.cas_ns = delay("ddr_cas_ns", 66, 2);
     straps_o.mem.ddr.rcd_ns = delay("ddr_rcd_ns", 16, 0);
     straps_o.mem.ddr.rp_ns = delay("ddr_rp_ns", 16, 0);

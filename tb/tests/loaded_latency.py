@@ -1,14 +1,14 @@
 """Job loaded_latency: latency against offered load, from light load to more than the machine carries.
 
 Three curves: reads alone, writes alone, and a mix. Arrivals are random (exponential times between them) and a request's
-latency counts from its arrival, so a host that falls behind shows it. Goals (arXiv 2607.27187, which prints reads and
-writes apart): at the stated load the median write takes 210 to 250 ns, the median read 275 to 290 ns, and 99.9 % of the
-reads at most 320 ns. Each curve rises, and has its knee before 100 %.
+latency counts from its arrival, so a host that falls behind shows it. Goals (arXiv 2607.27187): at the stated load the
+median write takes 210 to 250 ns, the median read 275 to 290 ns, and 99.9 % of the reads at most 320 ns. Each curve
+rises, and has its knee before 100 %.
 
-The mix is held to the same medians, and to 320 ns for 99 % of its reads. Its last thousandth is later: HBM refreshes a
-bank 3 % of the time, reads of that bank go to DDR5, and there every write of the write-through cache holds a bank for
-its recovery, precharge and activate. The report says up to which load 99.9 % of the mix's reads stay within 320 ns,
-and `mem_late_reads` what the late ones waited for.
+The mix is held to the same. Its reads are the hardest: HBM refreshes a bank 3 % of the time, and reads of that bank go
+to DDR5, where every write of the write-through cache holds a bank for its recovery, precharge and activate. Their tail
+holds because DDR5 refreshes the same bank half an interval away. The report says up to which load 99.9 % of the mix's
+reads stay within 320 ns, and `mem_late_reads` what the late ones waited for.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class LoadedLatency(Job):
         checks.run(_printed, "P99.9 of reads", stated["read"]["read"]["p999_ns"], 0, READ_TAIL_NS)
         checks.run(_printed, "write median of the mix", stated["mix"]["write"]["p50_ns"], *WRITE_NS)
         checks.run(_printed, "read median of the mix", stated["mix"]["read"]["p50_ns"], *READ_NS)
-        checks.run(_printed, "P99 of the mix's reads", stated["mix"]["read"]["p99_ns"], 0, READ_TAIL_NS)
+        checks.run(_printed, "P99.9 of the mix's reads", stated["mix"]["read"]["p999_ns"], 0, READ_TAIL_NS)
         metrics = {
             "loaded": {
                 "stated_percent": options.stated_percent,

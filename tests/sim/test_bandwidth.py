@@ -120,6 +120,8 @@ def test_loaded_latency_of_two_by_two() -> None:
     """Four loads: the printed ranges hold at the stated one, the curves rise and bend before 100 %."""
     loaded = good("loaded_latency", 2, 2, points="4")["loaded"]
     assert loaded["stated"]["read"]["read"]["p999_ns"] <= 320
+    assert loaded["stated"]["mix"]["read"]["p999_ns"] <= 320
+    assert loaded["mix_tail_percent"] >= loaded["stated_percent"]
     for curve in loaded["curves"].values():
         assert curve["points"][-1]["mean_ns"] > curve["points"][0]["mean_ns"]
         assert curve["points"][-1]["carried_gb_s"] <= curve["bound_gb_s"] * FRAME_AT_THE_END
@@ -131,5 +133,6 @@ def test_loaded_latency_of_four_by_four() -> None:
     loaded = good("loaded_latency", 4, 4)["loaded"]
     assert 275 <= loaded["stated"]["read"]["read"]["p50_ns"] <= 290
     assert loaded["stated"]["read"]["read"]["p999_ns"] <= 320
+    assert loaded["stated"]["mix"]["read"]["p999_ns"] <= 320
     assert 210 <= loaded["stated"]["write"]["write"]["p50_ns"] <= 250
     assert all(curve["knee_percent"] < 100 for curve in loaded["curves"].values())

@@ -19,6 +19,17 @@ def test_a_line_is_never_refreshed_in_hbm_and_ddr5_together() -> None:
     assert not any(dram.overlap(one, other) for one in hbm for other in ddr)
 
 
+def test_a_late_refresh_does_not_reach_the_other_either() -> None:
+    """An access makes a refresh late by its bank's cycle at most; so much lies between the windows, on both sides."""
+    late_ns = dram.bank_cycle_ns(PFMA.ddr, write=True)
+    hbm = dram.refresh_windows(PFMA.hbm, PFMA.hbm.banks.canonical)
+    ddr = dram.refresh_windows(PFMA.ddr, dram.sub_channel_banks(PFMA))
+    for one, other in zip(hbm, ddr, strict=True):  # bank b of HBM has the lines of bank b of DDR5
+        for window in (one, other):
+            wide = Window(window.start_ns, window.length_ns + late_ns, window.period_ns)
+            assert not dram.overlap(wide, other if window is one else one)
+
+
 def test_a_shifted_plan_is_noticed() -> None:
     """Without its offset HBM would be refreshed with DDR5."""
     shifted = profile.load("pfma", ("hbm.refresh_offset=0 ns",))
