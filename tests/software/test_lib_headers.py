@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from lib_support import build
 
-from prismem.paths import SOFTWARE
+from prismem.paths import BUILD_SW, SOFTWARE
 
 HEADERS = sorted((SOFTWARE / "include" / "prismem").glob("*.h"))
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
@@ -29,6 +30,40 @@ def test_each_header_stands_alone(compiler: tuple[str, str], tmp_path: Path) -> 
             check=False,
         )
         assert made.returncode == 0, f"{header.name}: {made.stderr}"
+
+
+PROGRAM = """
+#include "prismem/tract.h"
+int main(int argc, char **argv) {
+  pm_format_options format;
+  pm_pool *pool = NULL;
+  memset(&format, 0, sizeof format);
+  format.pool_bytes = 2 << 20;
+  if (argc != 2 || pm_format(argv[1], &format) != 0 || tract_init(argv[1], 1, &pool) != 0) return 1;
+  char *text = (char *)shmalloc(pool, 64);
+  if (text == NULL) return 2;
+  strcpy(text, "shared");
+  clflush(text, 64);
+  if (cxl_shm_put(pool, "key", 3, text) != 0 || cxl_shm_get(pool, "key", 3) != text) return 3;
+  if (cxl_shm_get_ptr(pool, cxl_shm_get_offset(pool, text)) != text) return 4;
+  if (cxl_shm_destroy(pool, "key", 3) != 0 || shfree(pool, text) != 0) return 5;
+  return pm_close(pool);
+}
+"""
+
+
+@pytest.mark.parametrize(("compiler", "suffix"), [("gcc", "c"), ("g++", "cpp")])
+def test_a_program_with_the_names_of_the_paper(compiler: str, suffix: str, tmp_path: Path) -> None:
+    """Goal: C and C++ programs written against the paper compile, link and run. Method: one program, both compilers."""
+    build("native")
+    source, program = tmp_path / f"program.{suffix}", tmp_path / "program"
+    source.write_text(PROGRAM, encoding="utf-8")
+    warnings = [flag for flag in STRICT if flag != "-fsyntax-only"]
+    link = [f"-L{BUILD_SW}", "-lprismem", f"-Wl,-rpath,{BUILD_SW}"]
+    command = [compiler, *warnings, f"-I{SOFTWARE / 'include'}", str(source), *link, "-o", str(program)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    assert subprocess.run([program, tmp_path / "pool"], check=False, timeout=60).returncode == 0
 
 
 def test_every_name_of_the_paper_is_used() -> None:
