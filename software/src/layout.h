@@ -98,7 +98,8 @@ typedef struct pmi_turn {
   uint64_t repaired; /* marks of pmi_lock_state up to this one are repaired, as far as this node knew then */
   uint64_t since;    /* pmi_lock_state as this node knew it then */
   uint64_t dead;
-  uint64_t spare[3];
+  uint64_t number; /* the newest that this node took; it stays when the node leaves, so numbers never fall */
+  uint64_t spare[2];
 } pmi_turn;
 static_assert(sizeof(pmi_turn) == sizeof(pmi_request), "both take the same place");
 

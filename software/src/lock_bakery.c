@@ -5,13 +5,14 @@
  * Each node has one line a lock. Doorway: it says that it chooses, reads the lines of all others, takes a number one higher
  * than the highest, and stores it together with the end of choosing. Both steps are Dekker's: publish, MFENCE, invalidate,
  * MFENCE, read. The pairs (number, node) order the nodes; whoever enters the doorway later has a higher one, so nobody is
- * passed by a node more than once.
+ * passed by a node more than once. "Higher" is meant of all numbers ever taken, not only of those that somebody waits with:
+ * whoever reads the line of a node that has left takes a number above the one that it had.
  *
  *   bakery   waits for each other node in turn: until it does not choose, and until it has no number or a higher one
  *   queue    looks once, waits until nobody who chose then still does, and then knows who is before it. Of these the last
  *            one, its predecessor, is the only one whose line it polls: a predecessor that leaves in good order has held the
- *            lock, so all before it have left. Handing the lock over moves one line out and one line in, whatever the number
- *            of nodes.
+ *            lock, so all before it have left, and nobody comes before it any more, since numbers do not fall. Handing the
+ *            lock over moves one line out and one line in, whatever the number of nodes.
  *
  * A node may leave without having held the lock: it withdraws, or it is dead and the manager clears its number. Then the
  * turn in its word is another one, and whoever waited for it looks again at all.
@@ -53,6 +54,7 @@ typedef struct view {
   uint64_t tenure, settled; /* the highest of all lines */
   uint32_t last;            /* whose tenure it is */
   uint64_t since, dead;
+  uint64_t number; /* the highest that anybody took */
 } view;
 
 static void learn(view *v, uint64_t since, uint64_t dead) {
@@ -71,6 +73,8 @@ static void read_turn(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t word
     v->last = node;
   }
   if (repaired > v->settled) v->settled = repaired;
+  const uint64_t number = PM_MUTANT_ON(bakery_numbers_fall) ? number_of(word) : pmi_peek(&turn->number);
+  if (number > v->number) v->number = number;
   learn(v, pmi_peek(&turn->since), pmi_peek(&turn->dead));
 }
 
@@ -179,14 +183,12 @@ static uint64_t take_number(pm_pool *pool, uint32_t lock, view *v) {
   store_word(pool, lock, word_of(local->ticket, 0, CHOOSING));
   pmi_sync(pool);
   look(pool, lock, v);
-  uint64_t highest = 0;
-  for (uint32_t node = 0; node < pool->params.nodes; ++node) {
-    if (number_of(v->word[node]) > highest) highest = number_of(v->word[node]);
-  }
-  store_word(pool, lock, word_of(local->ticket, highest + 1, 0));
+  const uint64_t number = v->number + 1;
+  pmi_store(&pmi_turn_of(pool, lock, pool->node)->number, number);
+  store_word(pool, lock, word_of(local->ticket, number, 0));
   pmi_sync(pool);
   __atomic_fetch_add(&local->queued, 1, __ATOMIC_RELEASE);
-  return highest + 1;
+  return number;
 }
 
 static int acquire(pm_pool *pool, uint32_t lock, int *fresh,

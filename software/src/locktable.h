@@ -12,7 +12,7 @@ static inline pmi_request *pmi_request_of(pm_pool *pool, uint32_t lock, uint32_t
 }
 
 static inline pmi_turn *pmi_turn_of(pm_pool *pool, uint32_t lock, uint32_t node) {
-  return (pmi_turn *)pmi_request_of(pool, lock, node);
+  return (pmi_turn *)pmi_at(pool, pool->layout.requests) + (size_t)lock * pool->params.nodes + node;
 }
 
 static inline pmi_grant *pmi_grant_of(pm_pool *pool, uint32_t lock, uint32_t node) {
