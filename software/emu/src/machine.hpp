@@ -29,7 +29,9 @@
 namespace prismem {
 
 class MemoryPort;
+class Lockstep;
 class RtlPort;
+class Verbs;
 struct External;
 
 /** Vector clock over actors; index beyond the end reads as 0. */
@@ -166,11 +168,15 @@ struct Machine {
   uint64_t view_stride;  ///< from one host's view to the next
   Rng rng;
   bool rtl;
+  uint32_t quirks = 0;  ///< enum emu_quirk
   std::vector<Host> hosts;
   std::vector<std::unique_ptr<Thread>> threads;
   Device device;
   std::unique_ptr<MemoryPort> port;
   RtlPort *rtl_port = nullptr;
+  std::unique_ptr<RtlPort> hardware;   ///< lockstep: behind the functional port
+  std::unique_ptr<Lockstep> lockstep;  ///< on this port only
+  std::unique_ptr<Verbs> verbs;        ///< when flushes and fences are counted
   int state = EMU_RUNNING;
   bool started = false;
   bool finished = false;  ///< final write-backs done
@@ -222,7 +228,7 @@ struct Machine {
   Engines engines;
   uint64_t digest = 0;
   FILE *log = nullptr;
-  std::string report_text, latency_text, trace_text;
+  std::string report_text, latency_text, trace_text, transactions_text, verbs_text;
 };
 
 extern Machine *g_machine;

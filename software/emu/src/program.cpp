@@ -175,6 +175,13 @@ std::string program_offset(uint64_t pc) {
   return g_programs.empty() ? module_offset(pc) : "";
 }
 
+uint64_t program_place(uint64_t pc) {
+  const std::string text = pc == 0 ? std::string() : program_offset(pc);
+  uint64_t hash = 1469598103934665603ull;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull;
+  return hash;
+}
+
 namespace {
 
 void watch_crashes() {
