@@ -131,6 +131,7 @@ class _CConfig(ctypes.Structure):
 
 
 _I64, _INT, _STR, _PTR, _SIZE = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+_AUDIT = ctypes.CFUNCTYPE(_INT, _PTR, _PTR, U64, _INT)
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_create": (_INT, [ctypes.POINTER(_CConfig)]),
     "emu_destroy": (None, []),
@@ -143,6 +144,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_crash_events": (_I64, [U32]),
     "emu_crashed": (_INT, [U32]),
     "emu_quirks_set": (_INT, [U32]),
+    "emu_audit_set": (_INT, [_AUDIT, _PTR]),
     "emu_run": (_INT, []),
     "emu_state": (_INT, []),
     "emu_report": (_STR, []),
@@ -248,6 +250,17 @@ class Machine:
     def quirks_set(self, quirks: Quirk) -> None:
         """Break these assumptions of the memory model; before the run."""
         self._check("emu_quirks_set", self._library.emu_quirks_set(int(quirks)))
+
+    def audit_set(self, audit: Callable[[bytes, bool], int]) -> None:
+        """Functional port: `audit(pool, dropped)` looks at the device when all threads have ended, as it is when all
+        caches vanish, and after they have been written back; not 0 is a fault of kind "audit". Before the run."""
+
+        def look(_: int | None, pool: int, size: int, dropped: int) -> int:
+            return audit(ctypes.string_at(pool, size), bool(dropped))
+
+        function = _AUDIT(look)
+        self._kept.append(function)
+        self._check("emu_audit_set", self._library.emu_audit_set(function, None))
 
     def run(self) -> State:
         """Functional port: run until the end."""

@@ -47,7 +47,7 @@ class CheckReplay(Job):
     ports = ("rtl",)
     hosts = 2
     modules = 2
-    profile = "tiny"
+    profile = "pfma"
     Options = CheckReplayOptions
 
     def check(self, request: Request) -> None:

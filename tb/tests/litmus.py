@@ -95,7 +95,7 @@ class Litmus(Job):
     ports = ("rtl", "functional")
     hosts = 2
     modules = 2
-    profile = "tiny"
+    profile = "pfma"
     Options = LitmusOptions
 
     def check(self, request: Request) -> None:

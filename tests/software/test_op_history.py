@@ -9,10 +9,10 @@ from lib_support import build
 
 from prismem.lib.emu import State
 from prismem.lib.mutants import select_mutant
-from prismem.lib.op_history import CALLS, Outcome, run
 from prismem.models.linearize import Violation, check
 from prismem.models.objects import MODELS
 from prismem.paths import SOFTWARE
+from prismem.tb.op_history import CALLS, Outcome, run
 
 SEEDS = 24
 SEEDS_MAX = 60  # in which a fault has to show
@@ -31,6 +31,7 @@ def test_the_library_is_linearizable() -> None:
         outcome, violations = judged(seed)
         assert outcome.state is State.DONE, outcome.fault
         assert violations == [], str(violations[0])
+        assert outcome.findings == []
         seen |= {(o.key.split(":")[0], o.call, min(o.result, 4)) for o in outcome.operations}
     wanted = {("lock", "acquire", 0), ("block", "alloc", 0), ("block", "free", 0), ("entry", "evict", 1)}
     wanted |= {("entry", "lookup", 0), ("entry", "lookup", 1), ("entry", "exists", 1)}
@@ -62,6 +63,21 @@ def test_a_fault_of_the_library_shows(mutant: str, kind: str) -> None:
         select_mutant("none")
     assert violations[0].key.split(":")[0] == kind
     assert len(violations[0].window) < 20
+
+
+def test_the_audit_alone_sees_a_fault() -> None:
+    """Goal: what no answer shows is found in the memory at the end. Method: a list of the index, one neighbour of which is
+    not flushed; the history has an order, and the memory is wrong when the caches are dropped."""
+    build()
+    select_mutant("lru_one_neighbour")
+    try:
+        runs = (judged(seed, calls=100) for seed in range(SEEDS_MAX))
+        outcome = next(outcome for outcome, violations in runs if not violations and outcome.findings)
+    finally:
+        select_mutant("none")
+    assert outcome.state is State.FAULT
+    assert outcome.findings[0].startswith("caches dropped: index: ")
+    assert outcome.fault.startswith("the audit at the end returned 1 with all caches dropped")
 
 
 def test_calls_are_those_of_the_header() -> None:

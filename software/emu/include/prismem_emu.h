@@ -158,6 +158,13 @@ enum emu_quirk {
 /** The quirks of the machine, instead of those before. Before the run. */
 int emu_quirks_set(uint32_t quirks);
 
+/** A look at the memory when all threads have ended: 0 if it is as it should be. `dropped` 1: as it is when all caches and
+ *  pending flushes vanish; then once more, 0, after everything has been written back. It must not change anything. */
+typedef int (*emu_audit_fn)(void *arg, const void *pool, uint64_t bytes, int dropped);
+/** Functional port: ask `fn` at the end of every execution; not 0 is a fault of kind "audit". NULL: nobody. Before the run.
+ *  Programs of emu_program_add are asked for theirs: `int prismem_audit(const void *pool, size_t bytes, int dropped)`. */
+int emu_audit_set(emu_audit_fn fn, void *arg);
+
 /** DMA engine of the current thread's host: pool <-> any memory, without the host's cache. Asynchronous; a ticket is
  *  positive. `dir` 0: memory to pool, 1: pool to memory. Offsets and sizes are multiples of 64. */
 int64_t emu_dma_submit(int dir, void *pool_addr, void *mem, size_t bytes);

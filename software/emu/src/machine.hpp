@@ -177,6 +177,9 @@ struct Machine {
   std::unique_ptr<RtlPort> hardware;   ///< lockstep: behind the functional port
   std::unique_ptr<Lockstep> lockstep;  ///< on this port only
   std::unique_ptr<Verbs> verbs;        ///< when flushes and fences are counted
+  emu_audit_fn audit = nullptr;        ///< asked at the end of an execution
+  void *audit_arg = nullptr;
+  const char *audit_place = nullptr;  ///< in its code, for reports
   int state = EMU_RUNNING;
   bool started = false;
   bool finished = false;  ///< final write-backs done

@@ -38,6 +38,8 @@ void run_due_threads();
 uint64_t earliest_wake();
 /** All caches written back, in seeded order. */
 void final_writebacks();
+/** Ask the machine's audit about the device, before or after the final write-backs. */
+void audit(bool dropped);
 int run_functional();
 
 // budget.cpp ----------------------------------------------------------------------------------------------------------

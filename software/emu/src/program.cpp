@@ -184,6 +184,21 @@ uint64_t program_place(uint64_t pc) {
 
 namespace {
 
+using ProgramAudit = int (*)(const void *pool, size_t bytes, int dropped);
+
+int audit_program(void *audit, const void *pool, uint64_t bytes, int dropped) {
+  return reinterpret_cast<ProgramAudit>(audit)(pool, static_cast<size_t>(bytes), dropped);
+}
+
+/** The first host's copy of the program audits for all. */
+void ask_for_audit(const Program &program) {
+  void *audit = dlsym(program.handle, "prismem_audit");
+  if (audit == nullptr) return;
+  g_machine->audit = audit_program;
+  g_machine->audit_arg = audit;
+  g_machine->audit_place = static_cast<const char *>(audit) + 1;  // as if it were a return address
+}
+
 void watch_crashes() {
   stack_t stack{};
   stack.ss_sp = g_signal_stack;
@@ -236,7 +251,10 @@ PRISMEM_EXPORT int emu_program_add(uint32_t host, const char *library, int argc,
     dlclose(program->handle);
     return tid;
   }
-  if (g_programs.empty()) watch_crashes();
+  if (g_programs.empty()) {
+    watch_crashes();
+    ask_for_audit(*program);
+  }
   g_programs.push_back(std::move(program));
   return tid;
 }

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes as c
+import tempfile
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from prismem.lib.emu import POOL_PATH, Machine, MachineConfig, Policy, State, load_library, pool_size
+from prismem.lib.fsck import fsck
 from prismem.lib.structs import FormatOptions
 from prismem.models.linearize import Operation
 from prismem.paths import software_library
@@ -79,6 +82,8 @@ class Outcome:
     state: State
     fault: str
     operations: list[Operation]
+    findings: list[str]
+    """Of pm_fsck on the memory at the end, with caches dropped and with everything written back."""
 
 
 def operations(history: RawHistory, entries: int) -> list[Operation]:
@@ -145,10 +150,22 @@ def run(
         detect=False,
         step_limit=STEPS_PER_CALL_MAX * (calls * hosts + 1000),
     )
+    findings: list[str] = []
+
+    def look(image: bytes, dropped: bool) -> int:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(image)
+            file.flush()
+            result = fsck(Path(file.name))
+        how = "caches dropped" if dropped else "written back"
+        findings.extend(f"{how}: {finding.kind}: {finding.text}" for finding in result.findings)
+        return 0 if result.clean else 1
+
     with Machine(config) as machine:
         for node in range(hosts):
             machine.spawn(node, f"node{node}", library.op_history_run, c.addressof(nodes[node]))
-        machine.spawn(0, "manager", library.op_history_manager, c.addressof(nodes[hosts]), daemon=True)
+        machine.spawn(0, "manager", library.op_history_manager, c.addressof(nodes[hosts]))
+        machine.audit_set(look)
         state = machine.run()
         report = machine.report()
     assert job.history.lost == 0
@@ -156,4 +173,5 @@ def run(
         state=state,
         fault=str(report["faults"][0]["message"]) if report["faults"] else "",
         operations=operations(job.history, entries),
+        findings=findings,
     )
