@@ -52,7 +52,7 @@ class Kind:
 
 KINDS = (
     Kind("as specified"),
-    Kind("posted completion", ("module.completion=1", "module.posted_time=12 us")),
+    Kind("posted completion", ("module.completion=1", "module.posted_time=6 us")),
     Kind("half-line writes", ("module.write_unit=32 B", "module.half_time=3 us")),
     Kind("clwb drops", switches="clwb=drop"),
     Kind("DMA snoops", switches="dma_snoop=0"),

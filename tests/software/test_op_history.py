@@ -66,8 +66,8 @@ def test_a_fault_of_the_library_shows(mutant: str, kind: str) -> None:
 
 
 def test_the_audit_alone_sees_a_fault() -> None:
-    """Goal: what no answer shows is found in the memory at the end. Method: a list of the index, one neighbour of which is
-    not flushed; the history has an order, and the memory is wrong when the caches are dropped."""
+    """Goal: what no answer shows is found in the memory at the end. Method: a list of the index, one neighbour of
+    which is not flushed; the history has an order, and the memory is wrong when the caches are dropped."""
     build()
     select_mutant("lru_one_neighbour")
     try:
