@@ -67,7 +67,7 @@ std::string Lockstep::report() const {
 
 }  // namespace prismem
 
-PRISMEM_EXPORT const char *emu_transactions(void) {
+PRISMEM_EXPORT const char *emu_lockstep_transactions(void) {
   using prismem::g_machine;
   if (g_machine == nullptr || g_machine->lockstep == nullptr) return "[]";
   g_machine->transactions_text = g_machine->lockstep->report();
