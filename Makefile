@@ -21,10 +21,10 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
   $(call flag,WAVES,--waves) $(call flag,COHERENT,--coherent) $(call flag,LOG,--log) \
   $(call flag,EVERY_CYCLE,--every-cycle) $(call option,TRACE_EVENTS,--trace-events=) \
   $(foreach text,$(value OPTS),--opt=$(call quoted,$(text)))
-unexport QUICK RESUME BASELINE TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
+unexport QUICK RESUME BASELINE SEEDS TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
   SET OPTS
 
-.PHONY: help demo test sim regress report coverage rtl-mutants bench bench-native bench-locks crash-sweep lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage rtl-mutants litmus-rtl bench bench-native bench-locks crash-sweep lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ rtl-mutants: $(READY) ## each seeded fault of the hardware is built and has to f
 crash-sweep: $(READY) ## a host dies before every store, flush and fence of the library -> build/crash_sweep/result.json
 	@$(MAKE) --no-print-directory -C software tests
 	@$(BIN)/python -m prismem.lib.crash_sweep
+
+litmus-rtl: $(READY) ## the litmus catalogue in front of the RTL against the memory model -> build/litmus_rtl/result.json
+	@$(BIN)/prismem litmus-rtl $(call option,SEEDS,--seeds=) $(call option,SEED,--seed=)
 
 bench: $(READY) ## cycles a second, cost of the hooks, accesses a second -> build/bench/result.json
 	@$(BIN)/prismem bench

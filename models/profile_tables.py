@@ -171,7 +171,7 @@ class Module(Section):
     return_time: Stage
     capacity: Annotated[Size, _within(2 * MIB, 2 << 40)]
     completion: Annotated[Count, _one_of((0, 1))]  # of a write: 0 when globally visible, 1 when accepted (posted)
-    posted_time: Delay  # how much later than otherwise a posted write is visible
+    posted_time: Delay  # how much later a posted write is visible; half of it on modules of odd number
     write_unit: Annotated[Size, _one_of((32, 64))]  # what becomes visible at once
     half_time: Stage  # from half to half, with a write unit of 32 B
 

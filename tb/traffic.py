@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
-from prismem.lib.emu import LINE_BYTES, Engine, Machine
+from prismem.lib.emu import LINE_BYTES, Machine
+from prismem.lib.emu_traffic import Engine
 from prismem.tb.job import CheckFailed, Context, Request
 
 OUTSTANDING_MAX = 2048

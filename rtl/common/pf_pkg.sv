@@ -96,7 +96,7 @@ package pf_pkg;
     delay_ns_t    port_ns;    // frame received to media access
     delay_ns_t    return_ns;  // media done to port transmit
     delay_ns_t    commit_ns;  // write accepted to globally visible
-    logic         posted;     // a write completes when it is accepted, and is visible `posted_ns` later than otherwise
+    logic         posted;     // a write completes when it is accepted, and is visible `posted_ns` later (odd: half)
     delay_ns_t    posted_ns;
     logic         halves;     // the halves of a line become visible one after the other, `half_ns` apart
     delay_ns_t    half_ns;

@@ -252,13 +252,18 @@ module pf_mem
     .grant_o      (grant)
   );
 
+  // Posted writes drain in half of the time where the number of the module is odd: one may overtake an older one of its
+  // host to another module, as where devices are not equally busy.
+  delay_ns_t posted_ns;
+  assign posted_ns = straps_i.posted ? (id_i[0] ? straps_i.posted_ns >> 1 : straps_i.posted_ns) : '0;
+
   mem_commit #(
     .Ports(Ports)
   ) u_commit (
     .clk_i,
     .rst_ni,
     .now_i,
-    .commit_ns_i  (straps_i.commit_ns + (straps_i.posted ? straps_i.posted_ns : '0)),
+    .commit_ns_i  (straps_i.commit_ns + posted_ns),
     .halves_i     (straps_i.halves),
     .half_ns_i    (straps_i.half_ns),
     .look_i       (head),

@@ -27,7 +27,9 @@
 typedef struct thread {
   litmus_run *run;
   const litmus_program *program;
-  uint64_t *base; /**< first line of the round */
+  const litmus_round *round;
+  const litmus_turn *turn;
+  uint64_t *pool;
   uint64_t random;
   uint64_t slot;
   uint32_t tries;
@@ -71,6 +73,24 @@ UNSEEN static void meet(litmus_run *run) {
 UNSEEN static void dawdle(thread *t) {
   if (t->run->delay_max == 0 || next_random(t) % 4 != 0) return;
   for (uint64_t left = next_random(t) % t->run->delay_max + 1; left != 0; left--) _mm_pause();
+}
+
+UNSEEN static uint64_t *line_of(const thread *t, uint32_t line) {
+  return t->pool + t->round->line[line] * LITMUS_WORDS;
+}
+
+/** Before an instruction, which is number `executed` of those that the thread executes. */
+UNSEEN static void hesitate(thread *t, uint32_t executed) {
+  const litmus_turn *turn = t->turn;
+  for (uint32_t i = 0; i < turn->events; i++) {
+    const litmus_event *event = &turn->event[i];
+    if (event->at != executed) continue;
+    emu_cache_event((int)event->kind, line_of(t, event->line));
+    if (event->then_ns != 0) emu_sleep_ns(event->then_ns);
+  }
+  if (turn->gap_ns != 0 && next_random(t) % 4 == 0) emu_sleep_ns(next_random(t) % turn->gap_ns + 1);
+  if (turn->stall_ns != 0 && executed == turn->stall_at) emu_sleep_ns(turn->stall_ns);
+  dawdle(t);
 }
 
 /** One more wait; false when the thread has waited long enough. */
@@ -169,11 +189,12 @@ UNSEEN static void critical_section(litmus_run *run, bool enter) {
 /** Run the slot's part. Returns 1 at its end, 0 when it gave up, -errno. */
 UNSEEN static int64_t run_part(thread *t, const litmus_part *part) {
   litmus_run *run = t->run;
-  for (uint32_t pc = 0; pc < part->count; pc++) {
+  uint32_t executed = 0;
+  for (uint32_t pc = 0; pc < part->count; pc++, executed++) {
     const litmus_instruction *i = &part->code[pc];
-    uint64_t *address = t->base + i->offset / 8;
-    dawdle(t);
-    if (i->op == LITMUS_STOP) break;
+    uint64_t *address = line_of(t, i->place / LITMUS_WORDS) + i->place % LITMUS_WORDS;
+    hesitate(t, executed);
+    if (i->op == LITMUS_STOP || executed == t->turn->die_at) break;
     if (i->op == LITMUS_SFENCE) {
       _mm_sfence();
     } else if (i->op == LITMUS_MFENCE) {
@@ -204,6 +225,7 @@ UNSEEN static int64_t run_part(thread *t, const litmus_part *part) {
       critical_section(run, i->op == LITMUS_CS_ENTER);
     }
   }
+  if (executed != t->turn->die_at) hesitate(t, executed);
   return 1;
 }
 
@@ -211,30 +233,49 @@ UNSEEN static int64_t run_part(thread *t, const litmus_part *part) {
 UNSEEN static void drain(thread *t, uint64_t first) {
   for (uint64_t turn = 0; turn < t->run->slots; turn++) {
     if ((first + turn) % t->run->slots == t->slot) {
-      for (uint32_t line = 0; line < t->program->lines; line++) _mm_clflush(t->base + (size_t)line * LITMUS_WORDS);
+      for (uint32_t line = 0; line < t->program->lines; line++) _mm_clflush(line_of(t, line));
       _mm_mfence();
     }
     meet(t->run);
   }
 }
 
+/** The slot's part of the round: after a death if it is the recovery, and up to one if its host is to die. */
+UNSEEN static int64_t take_part(thread *t, const litmus_part *part) {
+  litmus_run *run = t->run;
+  if (t->program->recovered >> t->slot & 1) {
+    while (*(volatile uint32_t *)&run->died == 0) {
+      if (!wait_again(t)) return 0;
+    }
+    t->tries = 0;
+  }
+  if (t->turn->start_ns != 0) emu_sleep_ns(t->turn->start_ns);
+  const int64_t ended = run_part(t, part);
+  if (t->turn->die_at == LITMUS_LIVES || ended < 0) return ended;
+  const int result = emu_host_restart((int)t->program->keep);
+  run->died = 1;
+  return result < 0 ? result : ended;
+}
+
 UNSEEN static int64_t run_round(thread *t, uint32_t round) {
   litmus_run *run = t->run;
   const litmus_part *part = &t->program->part[t->slot];
+  t->round = &t->program->round[round];
+  t->turn = &t->round->turn[t->slot];
   meet(run);
   if (t->slot == 0) {
-    run->inside = run->overlap = 0;
+    run->inside = run->overlap = run->died = 0;
     for (int i = 0; i < LITMUS_CHANNELS; i++) run->messages[i] = 0;
   }
-  for (uint32_t line = 0; t->program->warm && line < t->program->lines; line++)
-    load(t->base + (size_t)line * LITMUS_WORDS);
+  for (uint32_t line = 0; line < t->program->lines; line++) {
+    if (t->turn->warm >> line & 1) load(line_of(t, line));
+  }
   meet(run);
   for (int i = 0; i < LITMUS_REGISTERS; i++) t->registers[i] = 0;
   t->tries = 0;
   int64_t ended = 1;
   if (part->code != NULL) {
-    dawdle(t);
-    ended = run_part(t, part);
+    ended = take_part(t, part);
     if (ended < 0) return ended;
     for (int i = 0; i < LITMUS_REGISTERS; i++) part->registers[round * LITMUS_REGISTERS + i] = t->registers[i];
     part->ended[round] = (uint8_t)ended;
@@ -255,14 +296,14 @@ UNSEEN int64_t litmus_slot_run(void *arg) {
   if (fstat(fd, &status) != 0) return -errno;
   uint64_t *pool = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (pool == MAP_FAILED) return -errno;
-  thread t = {.run = run, .slot = slot->index, .random = (run->seed + 1) * 0x9E3779B97F4A7C15u ^ (slot->index << 20)};
+  thread t = {.run = run,
+              .pool = pool,
+              .slot = slot->index,
+              .random = (run->seed + 1) * 0x9E3779B97F4A7C15u ^ (slot->index << 20)};
   int64_t result = 0;
   for (uint32_t p = 0; p < run->programs && result == 0; p++) {
     t.program = &run->program[p];
-    for (uint32_t round = 0; round < run->rounds && result == 0; round++) {
-      t.base = pool + (t.program->first_line + (uint64_t)round * t.program->lines) * LITMUS_WORDS;
-      result = run_round(&t, round);
-    }
+    for (uint32_t round = 0; round < run->rounds && result == 0; round++) result = run_round(&t, round);
   }
   return result;
 }

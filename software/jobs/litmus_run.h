@@ -3,7 +3,8 @@
  * Job litmus: litmus programs as threads of the emulated hosts, with real loads, stores and flushes of the host's view.
  *
  * Slots are the threads of the machine; a slot takes part in a program or waits. Every round of a program runs on lines of
- * its own, so all caches are cold and the device holds the initial words.
+ * its own, so the device holds the initial words, and caches are cold but for what the round says. Where the lines lie and
+ * who starts when is drawn by the caller, a round at a time.
  */
 #ifndef PRISMEM_LITMUS_RUN_H
 #define PRISMEM_LITMUS_RUN_H
@@ -14,7 +15,9 @@ enum {
   LITMUS_REGISTERS = 16, /**< of a thread */
   LITMUS_WORDS = 8,      /**< of a line */
   LITMUS_CHANNELS = 16,
-  LITMUS_SLOTS_MAX = 8
+  LITMUS_LINES_MAX = 8, /**< of a program */
+  LITMUS_SLOTS_MAX = 8,
+  LITMUS_EVENTS_MAX = 4 /**< of a slot in a round */
 };
 
 /** Operations; the order is that of OPS in tb/tests/litmus.py. */
@@ -55,7 +58,7 @@ typedef struct litmus_operand {
 
 typedef struct litmus_instruction {
   uint32_t op;
-  uint32_t offset; /**< bytes from the first line of the round */
+  uint32_t place;  /**< line of the program x LITMUS_WORDS + word */
   uint32_t reg;    /**< written */
   uint32_t target; /**< of branches; the channel of send and recv */
   litmus_operand a, b;
@@ -71,13 +74,40 @@ typedef struct litmus_part {
   uint32_t pad;
 } litmus_part;
 
+/** Something that the cache of a slot's host does before an instruction, counted as they are executed, from 0. */
+typedef struct litmus_event {
+  uint32_t at;
+  uint32_t kind;    /**< enum emu_cache_event */
+  uint32_t line;    /**< of the program */
+  uint32_t then_ns; /**< the thread stands still so long afterwards */
+} litmus_event;
+
+/** What a slot does in one round beside its code. */
+typedef struct litmus_turn {
+  uint32_t warm;     /**< bit of each line that it loads before the start */
+  uint32_t start_ns; /**< it sleeps so long first */
+  uint32_t gap_ns;   /**< and, one in four times, up to so long before an instruction */
+  uint32_t stall_at; /**< it stands still before this instruction, counted as they are executed, from 0 */
+  uint32_t stall_ns;
+  uint32_t die_at; /**< its host dies before this instruction, or at the end; LITMUS_LIVES: never */
+  uint32_t events;
+  litmus_event event[LITMUS_EVENTS_MAX];
+} litmus_turn;
+
+#define LITMUS_LIVES UINT32_MAX
+
+typedef struct litmus_round {
+  uint64_t line[LITMUS_LINES_MAX]; /**< in the pool, of each line of the program */
+  litmus_turn turn[LITMUS_SLOTS_MAX];
+} litmus_round;
+
 typedef struct litmus_program {
-  uint64_t first_line; /**< in the pool */
-  uint8_t *overlap;    /**< result, a round: two threads were in their critical sections */
-  uint32_t lines;      /**< of a round */
-  uint32_t warm;       /**< 1: every slot loads all lines before it starts */
-  uint32_t drain;      /**< 1: all lines are flushed at the end, for final memory */
-  uint32_t pad;
+  const litmus_round *round;
+  uint8_t *overlap; /**< result, a round: two threads were in their critical sections */
+  uint32_t lines;
+  uint32_t drain;     /**< 1: all lines are flushed at the end, for final memory */
+  uint32_t keep;      /**< 1: write-backs under way when a host dies arrive */
+  uint32_t recovered; /**< bit of each slot that starts when a host has died */
   litmus_part part[LITMUS_SLOTS_MAX];
 } litmus_program;
 
@@ -92,7 +122,7 @@ typedef struct litmus_run {
   uint32_t tries_max; /**< branches back and looks at a channel after which a thread gives up */
   uint32_t delay_max; /**< pauses between two instructions, at most */
   /* State of the round */
-  uint32_t arrived, phase, inside, overlap;
+  uint32_t arrived, phase, inside, overlap, died;
   uint32_t messages[LITMUS_CHANNELS];
 } litmus_run;
 

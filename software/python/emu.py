@@ -11,12 +11,13 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from prismem.errors import PrismemError
+from prismem.lib.emu_traffic import U32, U64, CEngine, CTraffic, Engine, Traffic
 from prismem.paths import relative, software_library
 
 LINE_BYTES = 64
@@ -32,6 +33,7 @@ class Port(IntEnum):
 
     FUNCTIONAL = 0
     RTL = 1
+    LOCKSTEP = 2
 
 
 class Policy(IntEnum):
@@ -57,6 +59,15 @@ class Crash(IntEnum):
     HOST_DROP = 0
     HOST_KEEP = 1
     PROCESS = 2
+
+
+class Quirk(IntFlag):
+    """Assumptions of the memory model that this machine breaks (enum emu_quirk)."""
+
+    NONE = 0
+    FILL_SURVIVES = 1
+    SPURIOUS = 2
+    DDIO = 4
 
 
 class State(IntEnum):
@@ -109,98 +120,39 @@ def pool_size(needed_bytes: int) -> int:
     return -(-needed_bytes // POOL_UNIT_BYTES) * POOL_UNIT_BYTES
 
 
-_U32, _U64 = ctypes.c_uint32, ctypes.c_uint64
 _WIDE = {"pool_bytes", "seed", "step_limit", "hpa_base"}
 
 
 class _CConfig(ctypes.Structure):
     _fields_ = [
-        ("struct_bytes", _U32),
-        *((field.name, _U64 if field.name in _WIDE else _U32) for field in fields(MachineConfig)),
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
-    """A request generator: fields of `struct emu_traffic`, in its order."""
-
-    host: int
-    outstanding: int = 1
-    read_permille: int = 1000
-    random: bool = False
-    gap_ns: int = 0
-    first_line: int = 0
-    lines: int = 1
-    requests: int = 0
-    tolerate: bool = False
-
-
-class _CTraffic(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", _U32),
-        *((f.name, _U64 if f.name in {"first_line", "lines", "requests"} else _U32) for f in fields(Traffic)),
-    ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Engine:
-    """A traffic engine of the bench for one phase: fields of `struct emu_engine`, in its order."""
-
-    host: int
-    phase: int = 0
-    pattern: int = 0
-    request_bytes: int = 64
-    read_permille: int = 1000
-    outstanding: int = 1
-    poisson: bool = False
-    stride_log2: int = 0
-    hot_permille: int = 0
-    hot_module: int = 0
-    hot_outstanding: int = 0
-    lines_log2: int = 12
-    interval_q16: int = 0
-    first_line: int = 0
-    hot_line: int = 0
-    start: int = 0
-    requests: int = 0
-    warmup: int = 0
-    count_ns: int = 0
-    stop_ns: int = 0
-    seed: int = 1
-
-
-_ENGINE_WIDE = {
-    *("interval_q16", "first_line", "hot_line", "start", "requests", "warmup", "count_ns", "stop_ns", "seed")
-}
-
-
-class _CEngine(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", _U32),
-        *((f.name, _U64 if f.name in _ENGINE_WIDE else _U32) for f in fields(Engine)),
+        ("struct_bytes", U32),
+        *((field.name, U64 if field.name in _WIDE else U32) for field in fields(MachineConfig)),
     ]
 
 
 _I64, _INT, _STR, _PTR, _SIZE = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+_AUDIT = ctypes.CFUNCTYPE(_INT, _PTR, _PTR, U64, _INT)
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "emu_create": (_INT, [ctypes.POINTER(_CConfig)]),
     "emu_destroy": (None, []),
     "emu_error": (_STR, []),
-    "emu_spawn": (_INT, [_U32, _STR, _PTR, _PTR, _U32]),
-    "emu_spawn_external": (_INT, [_U32, _STR]),
+    "emu_spawn": (_INT, [U32, _STR, _PTR, _PTR, U32]),
+    "emu_spawn_external": (_INT, [U32, _STR]),
     "emu_external_call": (_INT, [_INT, _PTR, ctypes.POINTER(_I64), ctypes.POINTER(_I64)]),
     "emu_external_exit": (_INT, [_INT, _I64]),
-    "emu_crash_at": (_INT, [_U32, _U64, _U32]),
-    "emu_crash_events": (_I64, [_U32]),
-    "emu_crashed": (_INT, [_U32]),
+    "emu_crash_at": (_INT, [U32, U64, U32]),
+    "emu_crash_events": (_I64, [U32]),
+    "emu_crashed": (_INT, [U32]),
+    "emu_quirks_set": (_INT, [U32]),
+    "emu_audit_set": (_INT, [_AUDIT, _PTR]),
     "emu_run": (_INT, []),
     "emu_state": (_INT, []),
     "emu_report": (_STR, []),
     "emu_log_open": (_INT, [_STR]),
-    "emu_device_read": (_INT, [_U64, _PTR, _SIZE]),
-    "emu_device_write": (_INT, [_U64, _PTR, _SIZE]),
-    "emu_traffic_add": (_INT, [ctypes.POINTER(_CTraffic)]),
-    "emu_engine_add": (_INT, [ctypes.POINTER(_CEngine)]),
+    "emu_device_read": (_INT, [U64, _PTR, _SIZE]),
+    "emu_device_write": (_INT, [U64, _PTR, _SIZE]),
+    "emu_traffic_add": (_INT, [ctypes.POINTER(CTraffic)]),
+    "emu_engine_add": (_INT, [ctypes.POINTER(CEngine)]),
     "emu_latency_report": (_STR, []),
     "emu_latency_reset": (None, []),
 }
@@ -295,6 +247,21 @@ class Machine:
         """End external thread `tid`."""
         self._check("emu_external_exit", self._library.emu_external_exit(tid, status))
 
+    def quirks_set(self, quirks: Quirk) -> None:
+        """Break these assumptions of the memory model; before the run."""
+        self._check("emu_quirks_set", self._library.emu_quirks_set(int(quirks)))
+
+    def audit_set(self, audit: Callable[[bytes, bool], int]) -> None:
+        """Functional port: `audit(pool, dropped)` looks at the device when all threads have ended, as it is when all
+        caches vanish, and after they have been written back; not 0 is a fault of kind "audit". Before the run."""
+
+        def look(_: int | None, pool: int, size: int, dropped: int) -> int:
+            return audit(ctypes.string_at(pool, size), bool(dropped))
+
+        function = _AUDIT(look)
+        self._kept.append(function)
+        self._check("emu_audit_set", self._library.emu_audit_set(function, None))
+
     def run(self) -> State:
         """Functional port: run until the end."""
         return State(self._check("emu_run", self._library.emu_run()))
@@ -329,14 +296,14 @@ class Machine:
 
     def traffic_add(self, traffic: Traffic) -> int:
         """RTL port: add a request generator; returns its id."""
-        raw = _CTraffic(struct_bytes=ctypes.sizeof(_CTraffic))
+        raw = CTraffic(struct_bytes=ctypes.sizeof(CTraffic))
         for field in fields(traffic):
             setattr(raw, field.name, int(getattr(traffic, field.name)))
         return self._check("emu_traffic_add", self._library.emu_traffic_add(ctypes.byref(raw)))
 
     def engine_add(self, engine: Engine) -> None:
         """RTL port: put a traffic engine of the bench in a host's place for a phase."""
-        raw = _CEngine(struct_bytes=ctypes.sizeof(_CEngine))
+        raw = CEngine(struct_bytes=ctypes.sizeof(CEngine))
         for field in fields(engine):
             setattr(raw, field.name, int(getattr(engine, field.name)))
         self._check("emu_engine_add", self._library.emu_engine_add(ctypes.byref(raw)))

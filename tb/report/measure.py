@@ -7,11 +7,9 @@ not kept: the next report tries them again.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,7 @@ from prismem.tb.report.points import Point
 from prismem.tb.runner.build import build_bench, build_software
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.files import write_atomic
-from prismem.tb.runner.processes import die_with_parent
+from prismem.tb.runner.processes import worker_pool
 from prismem.tb.runner.spec import RunSpec
 
 JOBS_MAX = 2
@@ -78,16 +76,6 @@ def _run(spec_json: str) -> dict[str, Any]:
     }
 
 
-def _start_worker() -> None:
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _processes(jobs: int) -> Executor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
-
-
 def _builds(todo: Sequence[Point]) -> list[tuple[str, dict[str, int]]]:
     """Distinct builds of the bench that these points need, with a name for each."""
     wanted: dict[str, tuple[str, dict[str, int]]] = {}
@@ -120,7 +108,7 @@ def measure(
     *,
     resume: bool = True,
     runner: Callable[[str], dict[str, Any]] = _run,
-    workers: Callable[[int], Executor] = _processes,
+    workers: Callable[[int], Executor] = worker_pool,
 ) -> list[Measured]:
     """Results of all points in their order; those that `folder` keeps are not run again. Raises PrismemError if a build
     fails. `runner` makes a result of the JSON of a spec, on `workers`."""

@@ -5,8 +5,10 @@ that (make, compilers) are ended, with all that they started, when the command i
 """
 
 import ctypes
+import multiprocessing
 import os
 import signal
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +34,17 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if str(os.getppid()) != os.environ.get(PARENT_VARIABLE, str(os.getppid())):
         os._exit(1)
+
+
+def _start_worker() -> None:
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def worker_pool(jobs: int) -> Executor:
+    """Processes for calls that run simulations; they die with this one."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
 
 def descendants(pid: int) -> list[int]:

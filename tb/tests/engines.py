@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import Field
 
 from prismem.errors import MisuseError
-from prismem.lib.emu import LINE_BYTES, Engine
+from prismem.lib.emu import LINE_BYTES
+from prismem.lib.emu_traffic import Engine
 from prismem.tb import traffic
 from prismem.tb.job import Context, Job, JobOptions, Request, register
 

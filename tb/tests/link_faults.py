@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import Field
 
 from prismem.errors import MisuseError
-from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, Traffic, pool_size
+from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, pool_size
+from prismem.lib.emu_traffic import Traffic
 from prismem.models.hdm import HdmMap
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
 

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import Field
 
 from prismem.errors import MisuseError
-from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, Traffic, pool_size
+from prismem.lib.emu import LINE_BYTES, MachineConfig, Policy, pool_size
+from prismem.lib.emu_traffic import Traffic
 from prismem.models.frame import ITEMS_MAX
 from prismem.models.latency import path_bound_gb_per_s
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register

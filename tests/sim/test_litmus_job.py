@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from prismem.errors import MisuseError
 from prismem.paths import SOFTWARE
 from prismem.tb.job import CheckFailed
+from prismem.tb.litmus_code import OPS
 from prismem.tb.runner.execute import execute
 from prismem.tb.runner.spec import make_spec
-from prismem.tb.tests.litmus import OPS, judge
+from prismem.tb.tests.litmus import judge
 
 # A store of compiled C retires the flush before it, so this one's look never passes its own store.
 NOT_SEEN = {"LOCK-peterson-nofence"}
@@ -41,19 +43,38 @@ def test_allowed_outcomes_are_seen_on_the_functional_port() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "program", "bad"),
+    ("switches", "program", "bad"),
     [
-        ({"posted": "true"}, "PUB-fl-posted", True),
-        ({"clwb": "drop"}, "CON-wb-drop", False),
-        ({"dma_snoop": "true"}, "DMA-rd-snoop", False),
-        ({"events": "false"}, "NBR-premature-pub", True),
+        ("completion=posted", "PUB-fl-posted", True),
+        ("completion=posted", "CRASH-ack-posted", True),
+        ("clwb=drop", "CON-wb-drop", False),
+        ("dma_snoop=0", "DMA-rd-snoop", False),
+        ("dma_snoop=0,ddio=0", "DMA-wr-ddio", True),
+        ("prefetch=off", "CON-early-inv-nopf", False),
+        ("prefetch=off,evict=off", "NBR-premature-pub", True),
+        ("spurious_dirty=on", "FS-reader-spurious", True),
     ],
 )
-def test_switches(option: dict[str, str], program: str, bad: bool) -> None:
+def test_switches(switches: str, program: str, bad: bool) -> None:
     """A program whose options name a switch runs on a machine that has it, and shows what the model allows."""
-    [row] = [row for row in rows(1, **option) if row["name"] == program]
+    [row] = [row for row in rows(1, switches=switches) if row["name"] == program]
     assert row["runs"] == ROUNDS
     assert (row["bad"] > 0) == bad
+
+
+@pytest.mark.parametrize(
+    ("port", "options", "message"),
+    [
+        ("rtl", {"switches": "completion=posted"}, "takes completion from the profile"),
+        ("functional", {"switches": "clwb=never"}, "'clwb=never' is not known; choose of completion=device"),
+        ("functional", {"switches": "fill_survives_flush=on"}, "memory takes no time on the functional port"),
+        ("functional", {"programs": "PUB-fl-posted"}, "fits this machine, whose switches its options must name"),
+    ],
+)
+def test_what_is_refused(port: str, options: dict[str, str], message: str) -> None:
+    """Switches that a machine cannot have, and a choice of no program."""
+    with pytest.raises(MisuseError, match=re.escape(message)):
+        make_spec("litmus", port=port, options=options)
 
 
 def test_an_outcome_outside_of_the_model_fails_the_run() -> None:

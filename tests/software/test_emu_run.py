@@ -46,7 +46,7 @@ def litmus(emu: ctypes.CDLL) -> ctypes.CDLL:
         ({"hosts": 65}, "hosts: 65 is outside 1..64"),
         ({"pool_bytes": 4096}, "pool_bytes: 4096"),
         ({"pool_bytes": (2 << 20) + 64}, "multiple of 2 MiB"),
-        ({"port": 2}, "port: 2"),
+        ({"port": 3}, "port: 3"),
         ({"policy": 4}, "policy: 4"),
         ({"clwb": 3}, "clwb: 3"),
         ({"faults_max": 0}, "faults_max: 0"),

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from prismem.lib import emu
+from prismem.lib import emu, emu_traffic
 from prismem.models import profile
 from prismem.models.profile_tables import Fabric
 from prismem.paths import BENCH_HDL, SOFTWARE
@@ -67,8 +67,8 @@ def test_public_ports_are_all_ports_of_the_bench() -> None:
     ("struct", "python", "raw"),
     [
         ("emu_config", emu.MachineConfig, emu._CConfig),
-        ("emu_traffic", emu.Traffic, emu._CTraffic),
-        ("emu_engine", emu.Engine, emu._CEngine),
+        ("emu_traffic", emu_traffic.Traffic, emu_traffic.CTraffic),
+        ("emu_engine", emu_traffic.Engine, emu_traffic.CEngine),
     ],
 )
 def test_structures_of_the_emulator(struct: str, python: type, raw: type) -> None:

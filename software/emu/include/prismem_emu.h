@@ -26,7 +26,11 @@ extern "C" {
 /** A program reaches the pool by opening this path (or any path below it). */
 #define EMU_POOL_PATH "/prismem/pool"
 
-enum emu_port { EMU_PORT_FUNCTIONAL = 0, EMU_PORT_RTL = 1 };
+enum emu_port {
+  EMU_PORT_FUNCTIONAL = 0,
+  EMU_PORT_RTL = 1,
+  EMU_PORT_LOCKSTEP = 2 /**< functional, each request also a transaction of the RTL, one at a time: emu_replay alone */
+};
 
 /** Who decides on spontaneous fills, evictions and the retirement of flushes. */
 enum emu_policy {
@@ -132,6 +136,34 @@ void emu_crash_disarm(uint32_t host);
 int64_t emu_crash_events(uint32_t host);
 /** 1 when the host has crashed, else 0; -EINVAL. */
 int emu_crashed(uint32_t host);
+/** From a running thread: its host loses cache, pending flushes and transfers, as in a crash, on any port; its threads go
+ *  on, as programs of the host after a restart. Write-backs under way arrive, or (`keep` 0, functional port) do not. */
+int emu_host_restart(int keep);
+
+/** What a cache may do at any time (enum emu_choice_kind has more of it for logs). */
+enum emu_cache_event {
+  EMU_CACHE_FILL = 0,  /**< fetch the line, if there is no copy */
+  EMU_CACHE_EVICT = 1, /**< give the copy up, writing it back if it is dirty */
+  EMU_CACHE_RETIRE = 2 /**< a pending flush of the running thread to this line takes effect, if it may */
+};
+/** From a running thread: this happens now in its host's cache, to the line of a pool address. 1: it did; 0: it could not. */
+int emu_cache_event(int event, const void *addr);
+
+/** Assumptions of the memory model that some CPU or device breaks; they hold unless set here. */
+enum emu_quirk {
+  EMU_QUIRK_FILL_SURVIVES = 1u, /**< RTL port: a flush does not end a fill of its line that is under way */
+  EMU_QUIRK_SPURIOUS = 2u,      /**< an eviction may write a clean line back */
+  EMU_QUIRK_DDIO = 4u           /**< with dma_snoop: a DMA write may stay in the cache of its host, dirty */
+};
+/** The quirks of the machine, instead of those before. Before the run. */
+int emu_quirks_set(uint32_t quirks);
+
+/** A look at the memory when all threads have ended: 0 if it is as it should be. `dropped` 1: as it is when all caches and
+ *  pending flushes vanish; then once more, 0, after everything has been written back. It must not change anything. */
+typedef int (*emu_audit_fn)(void *arg, const void *pool, uint64_t bytes, int dropped);
+/** Functional port: ask `fn` at the end of every execution; not 0 is a fault of kind "audit". NULL: nobody. Before the run.
+ *  Programs of emu_program_add are asked for theirs: `int prismem_audit(const void *pool, size_t bytes, int dropped)`. */
+int emu_audit_set(emu_audit_fn fn, void *arg);
 
 /** DMA engine of the current thread's host: pool <-> any memory, without the host's cache. Asynchronous; a ticket is
  *  positive. `dir` 0: memory to pool, 1: pool to memory. Offsets and sizes are multiples of 64. */

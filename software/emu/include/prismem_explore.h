@@ -92,8 +92,12 @@ int emu_explore(const emu_explore_config *config, emu_explored *explored);
 /** Choices of the last execution, in order; valid until the next one. Returns their number. */
 int64_t emu_choices(const emu_choice **choices);
 
-/** One execution driven by `choices`. Returns enum emu_state. With `trace` every access and cache event is kept. */
+/** One execution driven by `choices`. Returns enum emu_state. With `trace` every access and cache event is kept. On the
+ *  lockstep port it returns EMU_RUNNING at once, and the hardware's clock drives the only execution of the machine. */
 int emu_replay(const emu_choice *choices, uint64_t count, int trace);
+/** Lockstep port: transactions of the RTL in order, JSON: [{host, kind, line, module, asked_ns, answered_ns}], times of
+ *  the hardware; the first 65536. Owned by the machine. */
+const char *emu_lockstep_transactions(void);
 
 /** What an execution ended with, cheap enough to compare thousands: equal keys are the same fault at the same place. */
 typedef struct emu_fault_key {
@@ -105,6 +109,14 @@ typedef struct emu_fault_key {
   uint64_t offset; /**< in the pool, UINT64_MAX: none */
 } emu_fault_key;
 int emu_fault_key_get(emu_fault_key *key);
+
+/** Count the flushes and fences of the programs from now on, over all executions. */
+int emu_verbs_watch(void);
+/** What was counted, JSON: [{place (decimal text), verb, function, source, count, idle}]. Idle: a flush without a copy or a
+ *  fill of its line, a fence with nothing pending. Owned by the machine. */
+const char *emu_verbs(void);
+/** From now on the flush or fence of this place, in any host, does nothing; 0: all act again. After emu_verbs_watch. */
+int emu_verb_skip(uint64_t place);
 
 /** Trace of the last execution with `trace`, JSON: [{n, t (ns), event, thread, host, line, offset, bytes, value, cause,
  *  function, source, column}]; owned by the machine. */

@@ -136,6 +136,7 @@ void slow_store(uint64_t address, uint64_t bytes, uint64_t pc) {
       drain_for_store(thread);
       for (uint64_t line = first; line <= last && thread.streams != 0; ++line) commit_streams(thread, line);
     }
+    for (uint64_t line = first; line <= last && m.quirks != 0; ++line) drop_fills(host, line);
     fill_pass(thread, host, first, last);
     for (uint64_t line = first; line <= last; ++line) {
       if (host.dirty[line] == 0 && (host.state[line] & kValid)) first_store(host, line);

@@ -176,9 +176,17 @@ void invalidate(Host &host, uint64_t line) {
 void evict(Host &host, uint64_t line) {
   if (!(host.state[line] & kValid) || pinned(host, line)) return;
   ++host.count.evictions;
+  Machine &m = *g_machine;
+  if ((m.quirks & EMU_QUIRK_SPURIOUS) && host.dirty[line] == 0 && m.rng.one_in(2)) host.dirty[line] = ~0ull;
   trace(Event::kEvict, host.id, line << kLineShift, 0, 0, host.dirty[line]);
   write_back(host, line, nullptr);
   invalidate(host, line);
+}
+
+void allocate_written(Request &request) {
+  Host &host = g_machine->hosts[request.host];
+  install(request);
+  host.dirty[request.line] = ~0ull;
 }
 
 void first_store(Host &host, uint64_t line) {

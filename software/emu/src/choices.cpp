@@ -93,3 +93,27 @@ bool act_land(uint32_t host, uint64_t line) {
 }
 
 }  // namespace prismem
+
+PRISMEM_EXPORT int emu_cache_event(int event, const void *addr) {
+  using namespace prismem;
+  const auto address = reinterpret_cast<uint64_t>(addr);
+  if (g_machine == nullptr || g_machine->current == nullptr || !in_view(address)) return 0;
+  Thread &thread = *g_machine->current;
+  Host &host = g_machine->hosts[thread.host];
+  const uint64_t line = (address - g_fast.view) >> kLineShift;
+  if (event == EMU_CACHE_FILL && host.state[line] == 0) {
+    note_use(host, line);
+    act_fill(host, line, 5);
+    return 1;
+  }
+  if (event == EMU_CACHE_EVICT && (host.state[line] & kValid)) {
+    act_evict(host, line);
+    return 1;
+  }
+  for (size_t i = thread.pending.size(); event == EMU_CACHE_RETIRE && i-- != 0;) {
+    if (thread.pending[i].kind != PendingKind::kStoreFence && thread.pending[i].line == line) {
+      return act_retire(thread, i) ? 1 : 0;
+    }
+  }
+  return 0;
+}

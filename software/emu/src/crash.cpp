@@ -142,6 +142,33 @@ PRISMEM_EXPORT int emu_crash_at(uint32_t host, uint64_t event, uint32_t kind) {
   return 0;
 }
 
+PRISMEM_EXPORT int emu_host_restart(int keep) {
+  if (g_machine == nullptr || g_machine->current == nullptr || g_machine->cfg.coherent) {
+    set_error("emu_host_restart: not called from a thread of non-coherent hosts");
+    return -EINVAL;
+  }
+  Machine &m = *g_machine;
+  Host &host = m.hosts[m.current->host];
+  for (auto &thread : m.threads) {
+    if (thread->host != host.id) continue;
+    thread->pending.clear();
+    thread->streams = thread->writes_in_flight = 0;
+    thread->writes_ordered = false;
+  }
+  for (Request *request : host.in_flight) {
+    request->waiters.clear();
+    drop_fills(host, request->line);
+  }
+  for (Request *request : host.deferred) request->waiters.clear();
+  host.pins.clear();
+  lose_cache(host);
+  if (!keep) m.port->drop_writes(host.id);
+  forget_stores(host);
+  g_fast.store_armed = 0;
+  update_gate(*m.current);
+  return 0;
+}
+
 PRISMEM_EXPORT void emu_crash_disarm(uint32_t host) {
   if (g_machine == nullptr || host >= g_machine->hosts.size()) return;
   g_machine->hosts[host].crash_at = 0;

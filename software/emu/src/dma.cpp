@@ -62,7 +62,13 @@ void issue_line(Host &host, DmaTicket &ticket, uint32_t index) {
     request->meta.fill(ticket.meta);
   }
   ++host.dma_in_flight;
-  if (g_machine->port->submit(request)) complete_request(request);
+  Machine &m = *g_machine;
+  if (ticket.dir == 0 && snoops() && (m.quirks & EMU_QUIRK_DDIO) && m.rng.one_in(2)) {
+    allocate_written(*request);
+    complete_request(request);
+  } else if (m.port->submit(request)) {
+    complete_request(request);
+  }
 }
 
 void take_line(Host &host, DmaTicket &ticket, size_t slot) {

@@ -152,20 +152,18 @@ int prepare() {
 int run_once(uint64_t seed) {
   restart(seed);
   g_machine->chooser->begin();
+  if (g_machine->lockstep != nullptr) return EMU_RUNNING;  // the hardware's clock starts it
   return run_functional();
 }
 
 int check_call(const void *argument, const char *call) {
+  if (g_machine != nullptr && g_machine->lockstep != nullptr && g_machine->exploring) {
+    set_error("%s: on the lockstep port a machine runs once", call);
+    return -EINVAL;
+  }
   if (g_machine != nullptr && !g_machine->rtl && g_machine->current == nullptr && argument != nullptr) return prepare();
   set_error("%s: there is no machine on the functional port, it runs, or an argument is NULL", call);
   return -EINVAL;
-}
-
-uint64_t place_of(uint32_t pc) {
-  const std::string text = pc == 0 ? std::string() : program_offset(pc_of(pc));
-  uint64_t hash = 1469598103934665603ull;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull;
-  return hash;
 }
 
 }  // namespace
@@ -177,6 +175,10 @@ using namespace prismem;
 PRISMEM_EXPORT int emu_explore(const emu_explore_config *config, emu_explored *explored) {
   const int error = check_call(config == nullptr ? nullptr : static_cast<const void *>(explored), "emu_explore");
   if (error != 0) return error;
+  if (g_machine->lockstep != nullptr) {
+    set_error("emu_explore: on the lockstep port only emu_replay runs");
+    return -EINVAL;
+  }
   if (config->struct_bytes != sizeof *config || config->executions_max == 0 || config->policy > EMU_POLICY_WARM ||
       config->strategy > EMU_STRATEGY_DFS) {
     set_error("struct_bytes: %u is not %zu, or executions_max is 0, or policy %u or strategy %u is unknown",
@@ -233,7 +235,7 @@ PRISMEM_EXPORT int emu_replay(const emu_choice *choices, uint64_t count, int tra
   m.tracing = trace != 0;
   trace_clear();
   const int state = run_once(1);
-  m.tracing = false;
+  if (m.lockstep == nullptr) m.tracing = false;
   return state;
 }
 
@@ -247,8 +249,8 @@ PRISMEM_EXPORT int emu_fault_key_get(emu_fault_key *key) {
   if (m.faults.empty()) return 0;
   const Fault &fault = m.faults.front();
   for (const char c : fault.kind) key->kind = key->kind * 31 + static_cast<uint8_t>(c);
-  key->place = place_of(fault.pc);
-  key->other = place_of(fault.other_pc);
+  key->place = program_place(pc_of(fault.pc));
+  key->other = program_place(pc_of(fault.other_pc));
   key->offset = fault.offset;
   return 0;
 }

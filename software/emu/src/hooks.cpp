@@ -8,6 +8,7 @@
 #include "access.hpp"
 #include "prismem_emu_hooks.h"
 #include "trace.hpp"
+#include "verbs.hpp"
 
 using namespace prismem;
 
@@ -129,9 +130,10 @@ PRISMEM_EXPORT void prismem_hook_lfence(void) {
 
 PRISMEM_EXPORT void prismem_hook_mfence(void) {
   if (g_fast.view_bytes == 0) return;
+  Thread &thread = *g_machine->current;
+  if (!verb_acts(VerbKind::kFullFence, CALLER, thread.pending.empty() && thread.writes_in_flight == 0)) return;
   g_fast.store_armed = 0;
   crash_point();
-  Thread &thread = *g_machine->current;
   thread.next_line = kNever;
   count_step();
   ++g_machine->hosts[thread.host].count.fences;

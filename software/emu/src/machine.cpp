@@ -11,9 +11,11 @@
 #include <cstring>
 
 #include "access.hpp"
+#include "lockstep.hpp"
 #include "port.hpp"
 #include "port_rtl.hpp"
 #include "program.hpp"
+#include "verbs.hpp"
 
 namespace prismem {
 
@@ -45,14 +47,14 @@ int check_config(const emu_config *cfg) {
     set_error("pool_bytes: %llu is not a multiple of 2 MiB", static_cast<unsigned long long>(cfg->pool_bytes));
     return -EINVAL;
   }
-  if (!range("port", cfg->port, EMU_PORT_FUNCTIONAL, EMU_PORT_RTL)) return -EINVAL;
+  if (!range("port", cfg->port, EMU_PORT_FUNCTIONAL, EMU_PORT_LOCKSTEP)) return -EINVAL;
   if (!range("policy", cfg->policy, EMU_POLICY_RANDOM, EMU_POLICY_WARM)) return -EINVAL;
   if (!range("coherent", cfg->coherent, 0, 1) || !range("clwb", cfg->clwb, EMU_CLWB_MAY, EMU_CLWB_DROP)) return -EINVAL;
   if (!range("dma_snoop", cfg->dma_snoop, 0, 1) || !range("detect", cfg->detect, 0, 1)) return -EINVAL;
   if (!range("completion_posted", cfg->completion_posted, 0, 1)) return -EINVAL;
   if (!range("faults_max", cfg->faults_max, 1, UINT32_MAX)) return -EINVAL;
   if (!range("step_limit", cfg->step_limit, 1, 1ull << 60)) return -EINVAL;
-  if (cfg->port == EMU_PORT_RTL) {
+  if (cfg->port != EMU_PORT_FUNCTIONAL) {
     if (!range("outstanding_max", cfg->outstanding_max, 2, 4096)) return -EINVAL;
     if (cfg->hpa_base % kPageBytes2M != 0) {
       set_error("hpa_base: 0x%llx is not a multiple of 2 MiB", static_cast<unsigned long long>(cfg->hpa_base));
@@ -176,10 +178,10 @@ Request *new_request(RequestKind kind, uint32_t host, uint64_t line) {
   request->host = host;
   request->owner = 0;
   request->line = line;
-  request->mask = request->dirty = 0;
+  request->mask = request->dirty = request->landed = 0;
   request->superseded = 0;
   request->waiters.clear();
-  if (m.rtl) request->stamp.fill(kNever);
+  if (m.rtl_port != nullptr) request->stamp.fill(kNever);
   return request;
 }
 
@@ -219,6 +221,11 @@ PRISMEM_EXPORT int emu_create(const emu_config *cfg) {
   } else {
     g_machine->port = make_functional_port();
   }
+  if (cfg->port == EMU_PORT_LOCKSTEP) {
+    g_machine->hardware = make_rtl_port();
+    g_machine->rtl_port = g_machine->hardware.get();
+    g_machine->lockstep = std::make_unique<Lockstep>(*g_machine->hardware);
+  }
   g_machine->chooser = make_seeded_chooser();
   return 0;
 }
@@ -254,11 +261,21 @@ PRISMEM_EXPORT int emu_spawn(uint32_t host, const char *name, emu_thread_fn fn, 
   return thread_create(host, name, fn, arg, flags);
 }
 
+PRISMEM_EXPORT int emu_quirks_set(uint32_t quirks) {
+  constexpr uint32_t all = EMU_QUIRK_FILL_SURVIVES | EMU_QUIRK_SPURIOUS | EMU_QUIRK_DDIO;
+  if (g_machine == nullptr || g_machine->started || (quirks & ~all) != 0) {
+    set_error("emu_quirks_set: there is no machine that has not started, or 0x%x has unknown bits", quirks);
+    return -EINVAL;
+  }
+  g_machine->quirks = quirks;
+  return 0;
+}
+
 PRISMEM_EXPORT int emu_run(void) {
-  if (g_machine == nullptr || g_machine->rtl || g_machine->started) {
-    set_error("emu_run: %s", g_machine == nullptr ? "there is no machine"
-                             : g_machine->rtl     ? "the hardware drives an RTL machine"
-                                                  : "the machine has run already");
+  if (g_machine == nullptr || g_machine->rtl_port != nullptr || g_machine->started) {
+    set_error("emu_run: %s", g_machine == nullptr             ? "there is no machine"
+                             : g_machine->rtl_port != nullptr ? "the hardware drives an RTL machine"
+                                                              : "the machine has run already");
     return -EINVAL;
   }
   return run_functional();

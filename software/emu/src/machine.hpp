@@ -29,7 +29,9 @@
 namespace prismem {
 
 class MemoryPort;
+class Lockstep;
 class RtlPort;
+class Verbs;
 struct External;
 
 /** Vector clock over actors; index beyond the end reads as 0. */
@@ -174,11 +176,18 @@ struct Machine {
   Rng rng;
   Rng program_rng;  ///< what programs get when they ask for random numbers: the same in every execution
   bool rtl;
+  uint32_t quirks = 0;  ///< enum emu_quirk
   std::vector<Host> hosts;
   std::vector<std::unique_ptr<Thread>> threads;
   Device device;
   std::unique_ptr<MemoryPort> port;
   RtlPort *rtl_port = nullptr;
+  std::unique_ptr<RtlPort> hardware;   ///< lockstep: behind the functional port
+  std::unique_ptr<Lockstep> lockstep;  ///< on this port only
+  std::unique_ptr<Verbs> verbs;        ///< when flushes and fences are counted
+  emu_audit_fn audit = nullptr;        ///< asked at the end of an execution
+  void *audit_arg = nullptr;
+  const char *audit_place = nullptr;  ///< in its code, for reports
   int state = EMU_RUNNING;
   bool started = false;
   bool finished = false;  ///< final write-backs done
@@ -230,7 +239,7 @@ struct Machine {
   Engines engines;
   uint64_t digest = 0;
   FILE *log = nullptr;
-  std::string report_text, latency_text, trace_text;
+  std::string report_text, latency_text, trace_text, transactions_text, verbs_text;
 };
 
 extern Machine *g_machine;

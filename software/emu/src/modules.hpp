@@ -40,6 +40,8 @@ void run_due_threads();
 uint64_t earliest_wake();
 /** All caches written back, in seeded order. */
 void final_writebacks();
+/** Ask the machine's audit about the device, before or after the final write-backs. */
+void audit(bool dropped);
 int run_functional();
 
 // budget.cpp ----------------------------------------------------------------------------------------------------------
@@ -93,6 +95,8 @@ void evict(Host &host, uint64_t line);
 void submit_write(Request *request, Thread *thread);
 /** Called by the port when a request has been served. */
 void complete_request(Request *request);
+/** A whole line that was written past the caches stays in the host's own; the host has no copy and no write-back of it. */
+void allocate_written(Request &request);
 void note_use(Host &host, uint64_t line);
 void first_store(Host &host, uint64_t line);
 

@@ -14,6 +14,7 @@
 #include "chooser.hpp"
 #include "port.hpp"
 #include "trace.hpp"
+#include "verbs.hpp"
 
 namespace prismem {
 
@@ -69,7 +70,7 @@ void commit(Thread &thread, Pending &entry) {
     commit_stream(thread, host, entry);
     return;
   }
-  drop_fills(host, line);
+  if (!(g_machine->quirks & EMU_QUIRK_FILL_SURVIVES)) drop_fills(host, line);
   const bool dirty = host.dirty[line] != 0;
   if (dirty) {
     write_back(host, line, &thread);
@@ -135,11 +136,12 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
     if (in_any_view(address)) foreign_access(address, pc);
     return;
   }
-  g_fast.store_armed = 0;
-  crash_point();
+  const uint64_t line = (address - g_fast.view) >> kLineShift;
   Thread &thread = current();
   Host &host = g_machine->hosts[thread.host];
-  const uint64_t line = (address - g_fast.view) >> kLineShift;
+  if (!verb_acts(static_cast<VerbKind>(kind), pc, host.state[line] == 0)) return;
+  g_fast.store_armed = 0;
+  crash_point();
   thread.next_line = line;
   count_step();
   ++host.count.flushes;
@@ -158,6 +160,7 @@ void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {
 
 void issue_store_fence(uint64_t pc) {
   if (g_machine == nullptr || g_machine->current == nullptr) return;
+  if (!verb_acts(VerbKind::kStoreFence, pc, current().pending.empty())) return;
   g_fast.store_armed = 0;
   crash_point();
   Thread &thread = current();

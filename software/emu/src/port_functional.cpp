@@ -3,8 +3,10 @@
  * The device as a plain memory: a request is served the moment it is submitted. With posted completions a write-back is
  * held back and reported complete at once; it reaches the device at some later event, in order for each line.
  */
+#include <algorithm>
 #include <cstring>
 
+#include "lockstep.hpp"
 #include "modules.hpp"
 #include "port.hpp"
 #include "trace.hpp"
@@ -106,12 +108,27 @@ class FunctionalPort final : public MemoryPort {
 
  private:
   void serve(Request *request) {
+    if (g_machine->lockstep != nullptr) g_machine->lockstep->transact(request);
     if (is_read(request->kind)) {
+      const auto answer = request->data;
       device_read(request);
+      if (g_machine->lockstep != nullptr && answer != request->data) differs(*request, answer);
     } else {
       device_write(request, request->data.data(), request->mask);
     }
     note(decision_of(request->kind), request->host, request->line, request->mask, request->data.data());
+  }
+
+  /** Lockstep: the hardware's memory and the plain one hold different bytes. */
+  static void differs(const Request &request, const std::array<uint8_t, kLineBytes> &answer) {
+    const auto wrong = std::mismatch(answer.begin(), answer.end(), request.data.begin());
+    Fault fault = fault_here("check", request.line << kLineShift, 0);
+    fault.host = static_cast<int>(request.host);
+    fault.message = "the hardware answered a read of line " + std::to_string(request.line) + " by host " +
+                    std::to_string(request.host) + " with other bytes than were written: byte " +
+                    std::to_string(wrong.first - answer.begin()) + " is " + std::to_string(*wrong.first) + ", not " +
+                    std::to_string(*wrong.second);
+    raise_fault(std::move(fault));
   }
 
   void finish(std::vector<Request *>::iterator it) {

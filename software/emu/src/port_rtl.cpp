@@ -9,13 +9,18 @@
 #include <cstring>
 
 #include "access.hpp"
+#include "lockstep.hpp"
 #include "prismem_emu_dpi.h"
+#include "rng.hpp"
 
 namespace prismem {
 
 namespace {
 
 constexpr uint32_t kNicTagsMax = 1u << 16;
+/** Where fills survive flushes: a prefetch that has come back waits up to so long before the cache takes it. */
+constexpr uint64_t kSurviveNs = 8000;
+
 int channel_of(const Request &request) {
   return is_read(request.kind) ? 0 : 1;
 }
@@ -28,6 +33,12 @@ Decision decision_of(const Request &request) {
                                        Decision::kStream,      Decision::kDmaRead,     Decision::kDmaWrite,
                                        Decision::kTrafficRead, Decision::kTrafficWrite};
   return decisions[static_cast<size_t>(request.kind)];
+}
+
+uint64_t taken_at(uint64_t now, const Request &request) {
+  if (!(g_machine->quirks & EMU_QUIRK_FILL_SURVIVES) || request.kind != RequestKind::kPrefetch) return now;
+  uint64_t state = g_machine->cfg.seed ^ (request.line << 8) ^ request.host;
+  return now + splitmix64(state) % kSurviveNs;
 }
 
 void raise_check(const Request &request, std::string message) {
@@ -65,8 +76,10 @@ bool RtlPort::submit(Request *request) {
     raise_check(*request, "host " + std::to_string(request->host) + " has " + std::to_string(queue.size()) +
                               " requests waiting: the hardware takes none");
   }
-  note(decision_of(*request), request->host, request->line, request->mask,
-       is_read(request->kind) ? nullptr : request->data.data());
+  if (g_machine->lockstep == nullptr) {
+    note(decision_of(*request), request->host, request->line, request->mask,
+         is_read(request->kind) ? nullptr : request->data.data());
+  }
   queue.push_back(request);
   ++queued_;
   ++on_their_way_;
@@ -119,7 +132,12 @@ void RtlPort::done(uint64_t now, int host, int tag, int status, const uint32_t *
     raise_fault(std::move(fault));
     return;
   }
-  Done done{now, static_cast<uint32_t>(host), static_cast<uint32_t>(tag), static_cast<uint8_t>(status), {}};
+  Done done{now,
+            taken_at(now, *request),
+            static_cast<uint32_t>(host),
+            static_cast<uint32_t>(tag),
+            static_cast<uint8_t>(status),
+            {}};
   if (is_read(request->kind)) memcpy(done.data.data(), data, kLineBytes);
   done_.push_back(done);
 }
@@ -161,12 +179,13 @@ void RtlPort::finish(const Done &done) {
   request->status = done.status;
   if (is_read(request->kind)) {
     request->data = done.data;
-    if (!request->bound && detecting()) {
+    if (!request->bound && detecting() && g_machine->lockstep == nullptr) {
       memcpy(request->meta.data(), g_machine->device.meta + request->line * kWordsPerLine, sizeof request->meta);
     }
-    note(Decision::kWake, request->host, request->line, done.cycle, request->data.data());
-  } else {
-    note(Decision::kWake, request->host, request->line, done.cycle, nullptr);
+  }
+  if (g_machine->lockstep == nullptr) {
+    note(Decision::kWake, request->host, request->line, done.cycle,
+         is_read(request->kind) ? request->data.data() : nullptr);
   }
   const bool is_traffic = request->kind >= RequestKind::kTrafficRead;
   if (done.status == EMU_DPI_OK) {
@@ -182,6 +201,10 @@ void RtlPort::finish(const Done &done) {
   } else if (!is_traffic || !traffic.tolerates(*request)) {
     report_status(*request, done.status);
   }
+  if (g_machine->lockstep != nullptr) {
+    g_machine->lockstep->answered(*request, done.cycle);
+    return;
+  }
   if (is_traffic) traffic.complete(*request, g_machine->now_ns);
   complete_request(request);
 }
@@ -189,7 +212,7 @@ void RtlPort::finish(const Done &done) {
 void RtlPort::deliver(uint64_t now) {
   std::vector<Done> ready;
   std::vector<Done> later;
-  for (const Done &done : done_) (done.cycle < now ? ready : later).push_back(done);
+  for (const Done &done : done_) (done.taken_at < now ? ready : later).push_back(done);
   done_.swap(later);
   std::sort(ready.begin(), ready.end(), [](const Done &a, const Done &b) {
     return std::tie(a.cycle, a.host, a.tag) < std::tie(b.cycle, b.host, b.tag);
@@ -226,6 +249,12 @@ int RtlPort::tick(uint64_t now) {
   if (m.state != EMU_RUNNING || (ticked_ && now <= last_tick_)) return m.state;
   ticked_ = true;
   last_tick_ = now;
+  if (m.lockstep != nullptr) {
+    deliver(now);
+    if (m.state == EMU_RUNNING) m.lockstep->run();
+    next_due_ = kNever;
+    return m.state;
+  }
   m.now_ns = now;
   if (done_.empty() && now < next_due_) return m.state;
   deliver(now);
@@ -288,7 +317,10 @@ uint64_t RtlPort::line_at(int module, uint64_t dpa, const Request *request) {
 void RtlPort::store_read(int module, uint64_t dpa, int host, int ntag, uint32_t *data) {
   Request *request = by_nic_tag(host, ntag);
   const uint64_t line = line_at(module, dpa, request);
-  if (request != nullptr && line == request->line) {
+  if (g_machine->lockstep != nullptr && line != kNever) {
+    if (request != nullptr) request->bound = true;
+    memcpy(data, g_machine->lockstep->cell(line).data(), kLineBytes);
+  } else if (request != nullptr && line == request->line) {
     if (is_read(request->kind)) {
       device_read(request);
       request->bound = true;
@@ -313,18 +345,21 @@ void RtlPort::store_write(int module, uint64_t dpa, int host, int ntag, const ui
   const uint64_t line = line_at(module, dpa, request);
   if (request != nullptr && line == request->line && !is_read(request->kind)) {
     for (uint32_t i = 0; i < kLineBytes; ++i) {
-      if (((mask >> i) & 1) && bytes[i] == request->data[i]) continue;
-      if (!((mask >> i) & 1) && !((request->mask >> i) & 1)) continue;
+      if (!((mask >> i) & 1) || (((request->mask >> i) & 1) && bytes[i] == request->data[i])) continue;
       raise_check(*request, "byte " + std::to_string(i) + " of line " + std::to_string(line) + " reached module " +
                                 std::to_string(module) + " other than host " + std::to_string(host) + " sent it");
       break;
     }
-    device_write(request, bytes, mask);
-    request->bound = true;
-    return;
+    request->landed |= mask;
+    request->bound = request->landed == request->mask;
+    if (g_machine->lockstep == nullptr) {
+      device_write(request, bytes, mask);
+      return;
+    }
   }
-  uint8_t *target =
-      line != kNever ? g_machine->device.data + (line << kLineShift) : loose_[place_key(module, dpa)].data();
+  uint8_t *target = line == kNever                   ? loose_[place_key(module, dpa)].data()
+                    : g_machine->lockstep != nullptr ? g_machine->lockstep->cell(line).data()
+                                                     : g_machine->device.data + (line << kLineShift);
   for (uint32_t i = 0; i < kLineBytes; ++i) {
     if ((mask >> i) & 1) target[i] = bytes[i];
   }

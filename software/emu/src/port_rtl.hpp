@@ -50,7 +50,7 @@ class RtlPort final : public MemoryPort {
     std::vector<Request *> by_nic_tag;
   };
   struct Done {
-    uint64_t cycle;
+    uint64_t cycle, taken_at;
     uint32_t host, tag;
     uint8_t status;
     std::array<uint8_t, kLineBytes> data;

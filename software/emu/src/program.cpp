@@ -215,7 +215,29 @@ std::string program_offset(uint64_t pc) {
   return g_programs.empty() ? module_offset(pc) : "";
 }
 
+uint64_t program_place(uint64_t pc) {
+  const std::string text = pc == 0 ? std::string() : program_offset(pc);
+  uint64_t hash = 1469598103934665603ull;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull;
+  return hash;
+}
+
 namespace {
+
+using ProgramAudit = int (*)(const void *pool, size_t bytes, int dropped);
+
+int audit_program(void *audit, const void *pool, uint64_t bytes, int dropped) {
+  return reinterpret_cast<ProgramAudit>(audit)(pool, static_cast<size_t>(bytes), dropped);
+}
+
+/** The first host's copy of the program audits for all. */
+void ask_for_audit(const Program &program) {
+  void *audit = dlsym(program.handle, "prismem_audit");
+  if (audit == nullptr) return;
+  g_machine->audit = audit_program;
+  g_machine->audit_arg = audit;
+  g_machine->audit_place = static_cast<const char *>(audit) + 1;  // as if it were a return address
+}
 
 void watch_crashes() {
   stack_t stack{};
@@ -269,7 +291,10 @@ PRISMEM_EXPORT int emu_program_add(uint32_t host, const char *library, int argc,
     dlclose(program->handle);
     return tid;
   }
-  if (g_programs.empty()) watch_crashes();
+  if (g_programs.empty()) {
+    watch_crashes();
+    ask_for_audit(*program);
+  }
   g_programs.push_back(std::move(program));
   return tid;
 }

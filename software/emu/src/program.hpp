@@ -21,6 +21,8 @@ std::string callers_of_program();
 void programs_end_host(uint32_t host);
 /** "name+0x..." of a code address, the same for every host's copy. */
 std::string program_offset(uint64_t pc);
+/** Hash of that: the same in each host's copy of the program. */
+uint64_t program_place(uint64_t pc);
 
 /** Heap of the programs: allocated from when an emulated thread of a program asks. */
 void *heap_take(size_t bytes, size_t align);

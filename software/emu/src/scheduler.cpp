@@ -324,6 +324,7 @@ void final_writebacks() {
     if (value != 0) record(EMU_CHOICE_PICK, static_cast<uint32_t>(count), value);
     return value;
   };
+  audit(true);
   for (auto &thread : m.threads) commit_all_pending(*thread);
   while (m.port->waiting() != 0) m.port->land(choose(m.port->waiting()));
   std::vector<size_t> order(m.hosts.size());
@@ -335,6 +336,7 @@ void final_writebacks() {
     for (const uint64_t line : lines) write_back(host, line, nullptr);
     while (m.port->waiting() != 0) m.port->land(choose(m.port->waiting()));
   }
+  audit(false);
 }
 
 int run_functional() {

@@ -94,6 +94,7 @@ struct Request {
   uint32_t owner;  ///< DMA: ticket; traffic: generator
   uint64_t line;
   uint64_t mask;       ///< bytes to write
+  uint64_t landed;     ///< RTL: bytes of them that have reached the media
   uint64_t dirty;      ///< bytes of them that this host has stored
   uint8_t superseded;  ///< words whose store happens before a newer one of another host
   uint64_t popped_at;

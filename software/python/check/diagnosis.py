@@ -30,6 +30,8 @@ def diagnose(fault: Fault, trace: Trace) -> Diagnosis:
         return _lost_update(fault, trace)
     if fault.kind == "stuck":
         return _stuck(fault, trace)
+    if fault.kind == "audit":
+        return _audit(fault, trace)
     return _own_check(fault, trace)
 
 
@@ -197,6 +199,20 @@ def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
         )
     fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.host == host and e.line == line, end)
     return found.show(store, written, fill, poll)
+
+
+def _audit(fault: Fault, trace: Trace) -> Diagnosis:
+    """The memory at the end is not as the program's own audit wants it."""
+    if fault.other_host < 0:
+        return Diagnosis("the memory at the end is wrong, and no read has shown it", "")
+    store = trace.find_last(
+        lambda e: e.event in STORES and e.host == fault.other_host and e.line == fault.line, len(trace.events)
+    )
+    place = fault.other_source if store is None else store.place
+    return Diagnosis(
+        f"at the end only host {fault.other_host} has {_line(fault.line)}: the memory never gets it",
+        f"flush {_line(fault.line)} after {place}, with a fence before the end",
+    ).show(store)
 
 
 def _own_check(fault: Fault, trace: Trace) -> Diagnosis:

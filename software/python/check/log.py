@@ -51,6 +51,7 @@ class Request(BaseModel):
     steps: int = 200_000
     coherent: bool = False
     posted: bool = False
+    redundant: bool = False
 
     def paths(self) -> tuple[Path, ...]:
         """The source files."""

@@ -129,12 +129,14 @@ class Explorer:
     """Programs on a machine of the functional port that runs as often as wanted, each time from the same state."""
 
     def __init__(
-        self, config: MachineConfig, programs: Sequence[tuple[Path, Sequence[str]]], paths: Sequence[str] = ()
+        self, config: MachineConfig | Machine, programs: Sequence[tuple[Path, Sequence[str]]], paths: Sequence[str] = ()
     ):
-        self.machine = Machine(config)
+        self.machine = config if isinstance(config, Machine) else Machine(config)
         self._library = self.machine._library
         self._library.emu_choices.restype = c.c_int64
-        self._library.emu_trace.restype = c.c_char_p
+        self._library.emu_trace.restype = self._library.emu_lockstep_transactions.restype = c.c_char_p
+        self._library.emu_verbs.restype = c.c_char_p
+        self._library.emu_verb_skip.argtypes = [c.c_uint64]
         self._library.emu_replay.argtypes = [c.c_void_p, c.c_uint64, c.c_int]
         self._library.emu_program_add.argtypes = [c.c_uint32, c.c_char_p, c.c_int, c.c_void_p]
         for path in paths:
@@ -180,7 +182,7 @@ class Explorer:
         return [Choice(raw.thread, raw.step, raw.site, raw.kind, raw.target, raw.value) for raw in pointer[:count]]
 
     def replay(self, choices: Sequence[Choice], *, trace: bool = False) -> FaultKey:
-        """One execution driven by a log."""
+        """One execution driven by a log. On the lockstep port it only begins: the hardware's clock drives it."""
         raw = (_Choice * max(1, len(choices)))(
             *(_Choice(one.step, one.thread, one.site, one.kind, one.target, one.value) for one in choices)
         )
@@ -200,6 +202,22 @@ class Explorer:
     def trace(self) -> list[dict[str, Any]]:
         """Every event of the last execution that was replayed with `trace`."""
         return list(json.loads(self._library.emu_trace()))
+
+    def watch_verbs(self) -> None:
+        """Count the flushes and fences of the programs from now on."""
+        self._check("emu_verbs_watch", self._library.emu_verbs_watch())
+
+    def verbs(self) -> list[dict[str, Any]]:
+        """What was counted, by place in the program; keys in prismem_explore.h."""
+        return list(json.loads(self._library.emu_verbs()))
+
+    def skip(self, place: int) -> None:
+        """Leave out the flush or fence of this place from now on; 0: none."""
+        self._check("emu_verb_skip", self._library.emu_verb_skip(place))
+
+    def transactions(self) -> list[dict[str, Any]]:
+        """Lockstep port: what the hardware did, in order; keys in prismem_explore.h."""
+        return list(json.loads(self._library.emu_lockstep_transactions()))
 
     def close(self) -> None:
         """End the machine."""

@@ -16,6 +16,7 @@ from prismem.lib.check import page, story
 from prismem.lib.check.compiler import Binary, build
 from prismem.lib.check.diagnosis import diagnose
 from prismem.lib.check.log import LOG_FILE, CheckLog, Fault, Request
+from prismem.lib.check.redundant import VERBS_MAX
 from prismem.lib.check.trace import Trace
 from prismem.paths import relative
 
@@ -39,6 +40,10 @@ class Outcome:
     replays_exactly: bool = True
     warnings: tuple[str, ...] = ()
     lines: list[str] = field(default_factory=list)
+    advice: list[dict[str, Any]] | None = None
+    """Flushes and fences that nothing depends on; None: nobody asked."""
+    tried: int = 0
+    """Of how many."""
 
     @property
     def found(self) -> bool:
@@ -63,6 +68,7 @@ class Outcome:
             "log": None if self.folder is None else relative(self.folder / LOG_FILE),
             "page": None if self.folder is None else relative(self.folder / PAGE_FILE),
             "story": self.lines,
+            "redundant": self.advice,
         }
 
 
@@ -85,6 +91,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
             "args": request.args,
             "copies": [str(copy) for copy in binary.copies],
             "pool_paths": request.pool_paths,
+            "redundant": request.redundant,
             "choices": choices,
             "output": None if choices is None else str(folder / OUTPUT_FILE),
             "answer": str(answer),
@@ -97,7 +104,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
                 text=True,
                 stderr=subprocess.PIPE,
                 check=False,
-                timeout=request.time_s + PATIENCE_S,
+                timeout=request.time_s * (VERBS_MAX + 1 if request.redundant else 1) + PATIENCE_S,
             )
         except subprocess.TimeoutExpired:
             raise PrismemError(
@@ -116,7 +123,7 @@ def _compiler() -> str:
     return f"g++ {done.stdout.strip()}"
 
 
-def _tell(outcome: Outcome, log: CheckLog, raw: dict[str, Any], sources: tuple[Path, ...]) -> None:
+def tell(outcome: Outcome, log: CheckLog, raw: dict[str, Any], sources: tuple[Path, ...]) -> None:
     """Write log, story and page into the outcome's folder."""
     trace = Trace.of(raw["trace"], log.request.hosts if not log.request.coherent else 1)
     diagnosis = diagnose(log.fault, trace)
@@ -140,6 +147,7 @@ def check(request: Request) -> Outcome:
     raw = _ask_worker(request, binary, None)
     outcome = Outcome(raw["executions"], raw["steps"], raw["cut"], raw["elapsed_s"], raw["complete"])
     outcome.warnings = binary.warnings
+    outcome.advice, outcome.tried = raw.get("redundant"), raw.get("tried", 0)
     if raw["policy"] is None:
         return outcome
     fault = Fault(**raw["report"]["faults"][0])
@@ -156,7 +164,7 @@ def check(request: Request) -> Outcome:
         digest=raw["key"][-1],
         choices=raw["choices"],
     )
-    _tell(outcome, log, raw, sources)
+    tell(outcome, log, raw, sources)
     return outcome
 
 
@@ -175,7 +183,7 @@ def replay(log: CheckLog) -> Outcome:
     outcome.replays_exactly = raw["key"][-1] == log.digest
     if raw["report"]["faults"]:
         again = log.model_copy(update={"fault": Fault(**raw["report"]["faults"][0])})
-        _tell(outcome, again, raw, sources)
+        tell(outcome, again, raw, sources)
     return outcome
 
 

@@ -10,11 +10,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from prismem.lib.check.machine import Choice, Explorer, FaultKey, Strategy
+from prismem.lib.check.redundant import VERBS_MAX, redundant
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.emu import MachineConfig, Policy, pool_size
 
@@ -116,31 +117,45 @@ def shorten(explorer: Explorer, log: list[Choice], key: FaultKey) -> tuple[list[
 
 def replay_traced(explorer: Explorer, log: list[Choice]) -> dict[str, Any]:
     """The execution of a log with everything that happened in it."""
-    key = explorer.replay(log, trace=True)
-    trace, report = explorer.trace(), explorer.report()
-    return {"key": list(key), "trace": trace, "report": report}
+    explorer.replay(log, trace=True)
+    return traced(explorer)
+
+
+def traced(explorer: Explorer) -> dict[str, Any]:
+    """What is known of an execution that was replayed with its trace."""
+    return {"key": list(explorer.fault()), "trace": explorer.trace(), "report": explorer.report()}
+
+
+def machine_config(request: Mapping[str, Any], **changes: Any) -> MachineConfig:
+    """The machine on which programs are searched and replayed."""
+    fields: dict[str, Any] = {
+        "hosts": request["hosts"],
+        "pool_bytes": pool_size(request["pool_bytes"]),
+        "seed": request["seed"],
+        "coherent": request["coherent"],
+        "completion_posted": request["posted"],
+        "step_limit": request["steps"],
+        "switch_every": 8,
+        "event_every": EVENT_EVERY,
+    }
+    return MachineConfig(**(fields | changes))
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request asks."""
-    config = MachineConfig(
-        hosts=request["hosts"],
-        pool_bytes=pool_size(request["pool_bytes"]),
-        seed=request["seed"],
-        coherent=request["coherent"],
-        completion_posted=request["posted"],
-        step_limit=request["steps"],
-        switch_every=8,
-        event_every=5,
-    )
     programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
-    explorer = Explorer(config, programs, request["pool_paths"])
+    explorer = Explorer(machine_config(request), programs, request["pool_paths"])
     try:
         if request["choices"] is not None:
             log = [Choice(*entry) for entry in request["choices"]]
             return {"choices": request["choices"], **replay_traced(explorer, log)}
+        if request["redundant"]:
+            explorer.watch_verbs()
         result = search(explorer, request)
         if result["policy"] is None:
+            if request["redundant"]:
+                result["tried"] = min(len(explorer.verbs()), VERBS_MAX)
+                result["redundant"] = redundant(explorer, request, search, result)
             return result
         log, key = explorer.choices(), explorer.fault()
         again = explorer.replay(log)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from prismem.errors import MisuseError
 from prismem.lib.check.log import LOG_FILE, POLICIES, CheckLog, Request, Source
+from prismem.lib.check.redundant import text
 from prismem.lib.check.run import PAGE_FILE, Outcome, check, output_of, replay
 from prismem.lib.emu import pool_size
 from prismem.paths import relative
@@ -64,6 +65,7 @@ def make_request(programs: tuple[Path, ...], **asked: Any) -> Request:
         steps=asked["steps"],
         coherent=asked["coherent"],
         posted=asked["posted"],
+        redundant=asked["redundant"],
     )
 
 
@@ -90,6 +92,8 @@ def run(console: Console, request: Request, *, as_json: bool) -> bool:
         console.out(f"complete: every order of the threads {events} cache events of their own", highlight=False)
     if outcome.cut:
         console.out(f"{outcome.cut} of them were cut after {request.steps} steps (--steps)", highlight=False)
+    for line in text(outcome.advice, outcome.tried) if outcome.advice is not None else ():
+        console.out(line, highlight=False)
     return True
 
 

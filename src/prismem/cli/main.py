@@ -62,20 +62,18 @@ def sim(test: str | None, list_tests: bool, as_json: bool, **asked: Any) -> None
 @cli.command()
 @click.argument("result", type=click.Path(path_type=Path))
 @click.option("--waves", is_flag=True, help="Leave a wave file.")
-@click.option("--rtl", is_flag=True, help="On the RTL port, whatever port the result came from.")
+@click.option("--rtl", is_flag=True, help="On the RTL, whatever port the result or log came from.")
 def replay(result: Path, waves: bool, rtl: bool) -> None:
     """Run again what left RESULT: a result.json or its folder, or a log of `prismem check`."""
     from prismem.lib.check.log import is_log, load
 
     if result.is_file() and is_log(result):
         from prismem.cli.check import run_replay
+        from prismem.cli.check_rtl import replay_on_rtl
 
-        if rtl or waves:
-            asked = "--rtl" if rtl else "--waves"
-            raise MisuseError(
-                f"{asked}: a log of prismem check replays on the functional port alone; leave {asked} out"
-            )
-        sys.exit(EXIT_PASSED if run_replay(Console(), load(result)) else EXIT_FAILED)
+        log = load(result)
+        gone = replay_on_rtl(Console(), result, log, waves=waves) if rtl or waves else run_replay(Console(), log)
+        sys.exit(EXIT_PASSED if gone else EXIT_FAILED)
     from prismem.tb.runner.execute import execute
     from prismem.tb.runner.result import RESULT_FILE, load_result
 
@@ -105,6 +103,7 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
     "--coherent", is_flag=True, help="All hosts in one coherent cache: what is found is no matter of flushes."
 )
 @click.option("--posted", is_flag=True, help="Flushes and fences complete before the device has the line.")
+@click.option("--redundant", is_flag=True, help="Nothing found: name flushes and fences that nothing depends on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(programs: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Search a C or C++ program for missing flushes, fences and invalidates; exit code 1 when there is one."""
@@ -220,6 +219,17 @@ def litmus(
     if bound_cache_events is not None:
         options += ["--bound-cache-events", str(bound_cache_events)]
     sys.exit(EXIT_PASSED if run(files, options, as_json=as_json) else EXIT_FAILED)
+
+
+@cli.command(name="litmus-rtl")
+@click.argument("pattern", default="*")
+@click.option("--seeds", default=50, show_default=True, help="Runs of each program, each with a timing of its own.")
+@click.option("--seed", default=1, show_default=True, help="The first of them.")
+def litmus_rtl(pattern: str, seeds: int, seed: int) -> None:
+    """The litmus catalogue (names like PATTERN) in front of the RTL: no outcome outside of the model; what was seen."""
+    from prismem.cli.litmus_rtl import run
+
+    sys.exit(EXIT_PASSED if run(Console(), seed=seed, seeds=seeds, pattern=pattern) else EXIT_FAILED)
 
 
 @cli.command()
