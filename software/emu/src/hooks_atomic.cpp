@@ -49,7 +49,7 @@ T atomic_load(T *p, int order, uint64_t pc) {
   }
   const T value = *p;
   sync_acquire(*m.current, address, acquires(order));
-  if (m.exploring) spin_seen(*m.current, pc, static_cast<uint64_t>(value));
+  if (m.exploring) spin_seen(*m.current, address, pc, static_cast<uint64_t>(value));
   return value;
 }
 
@@ -107,7 +107,7 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
   }
   sync_acquire(thread, address, acquires(order));
   if (!stores) {
-    if (g_machine->exploring) spin_seen(thread, pc, static_cast<uint64_t>(old));
+    if (g_machine->exploring) spin_seen(thread, address, pc, static_cast<uint64_t>(old));
     return old;
   }
   thread.seen.clear();

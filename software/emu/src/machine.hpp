@@ -41,6 +41,10 @@ enum class ThreadState : uint8_t { kReady, kSleeping, kMemory, kBlocked, kDone }
 /** A synchronizing load that a spinning thread repeats. */
 struct Seen {
   uint64_t pc, value;
+  uint64_t first, last;  ///< addresses: a loop over many words comes back to `first` only when it starts again
+  uint64_t loads = 1;    ///< since the value has changed; at each power of two `first` moves up
+  uint64_t again = 0;    ///< of these, the last ones in a row that were of one word
+  bool moved = false;    ///< they were of several words
 };
 
 struct Thread {

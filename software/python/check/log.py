@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from prismem import __version__
 from prismem.errors import MisuseError
+from prismem.lib.mutation.battery import Trial
 from prismem.paths import found, kept, relative
 
 POLICIES = ("lazy", "eager", "warm", "dfs", "random", "pct")
@@ -50,6 +51,10 @@ class Request(BaseModel):
     seed: int = 1
     steps: int = 200_000
     coherent: bool = False
+    mutant: str = ""
+    """Of libprismem, by its id; the library itself when empty."""
+    trial: Trial | None = None
+    """A test of libprismem in the place of programs; `sources` is the file that the mutant changes."""
 
     def paths(self) -> tuple[Path, ...]:
         """The source files."""

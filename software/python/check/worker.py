@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from prismem.lib.check.machine import Choice, Explorer, FaultKey, Strategy
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.emu import MachineConfig, Policy, pool_size
+from prismem.lib.mutation.battery import Session, Trial
 
 FIRST_EXECUTIONS = 8
 """Executions of each of the extreme policies before the random ones."""
@@ -132,8 +133,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         switch_every=8,
         event_every=5,
     )
-    programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
-    explorer = Explorer(config, programs, request["pool_paths"])
+    if request["trial"] is not None:
+        explorer = Session(Path(request["copies"][0]), Trial(**request["trial"])).explorer
+    else:
+        programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
+        explorer = Explorer(config, programs, request["pool_paths"])
     try:
         if request["choices"] is not None:
             log = [Choice(*entry) for entry in request["choices"]]
