@@ -4,7 +4,8 @@
  * written. The functional port only. Functions return 0 or a count, and -errno on error (emu_error() says why).
  *
  * Order of calls: emu_create, emu_program_add for each host (or emu_library_add, then emu_spawn for each thread), then
- * emu_explore or emu_replay as often as wanted. Every execution starts from the same state: pool, globals and heap of the programs, threads.
+ * emu_explore or emu_replay as often as wanted. Every execution starts from the same state: pool, globals and heap of the
+ * programs, threads.
  */
 #ifndef PRISMEM_EXPLORE_H
 #define PRISMEM_EXPLORE_H

@@ -22,7 +22,7 @@ from prismem.paths import SOFTWARE
 SHRINK_STEPS_MAX = 20_000_000
 """Steps of all replays that shortening one log may take."""
 SHRINK_REPLAYS_MIN, SHRINK_REPLAYS_MAX = 20, 1000
-TRACE_STEPS_MAX = 200_000
+TRACE_STEPS_MAX = 1_000_000
 """A longer execution is told by its fault alone."""
 STORY_FILE = "story.txt"
 
