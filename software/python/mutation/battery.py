@@ -156,7 +156,7 @@ FIRST = {
     "object": ("object_store",),
     "dma verbs handle": ("store_line", "dma_flag", "dma_dirty", "publish_consume", "rendezvous_ring"),
     "recover audit": ("lease_takeover", "node_reuse"),
-    "tract": ("tract",),
+    "tract": ("tract", "tract_share"),
 }
 """Words of a file's name, and the tests that are likely to notice: they come first in each round."""
 PLAIN = tuple(Setting(name=name, switch_every=0) for name in ("lazy", "eager", "warm"))

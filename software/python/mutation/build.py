@@ -55,9 +55,17 @@ def _run(command: list[str]) -> str | None:
 
 def _compile(source: Path, target: Path, mutant: Mutant) -> None:
     # The mutant's own folder comes first, so that a changed header is found there.
-    command = ["gcc", "-I", str(source.parent), *parts().compile_flags, "-iquote", str(SOFTWARE / "src")]
+    folders = (SOFTWARE / "src", SOFTWARE / "include" / "prismem", SOFTWARE / "tests")
+    beside = [f"-iquote{folder}" for folder in folders]
+    command = ["gcc", "-I", str(source.parent), *parts().compile_flags, *beside]
     if complaint := _run([*command, "-c", str(source), "-o", str(target)]):
         raise DoesNotCompile(f"{mutant.id}: {complaint.splitlines()[0]}")
+
+
+def _includes(target: Path, header: Path) -> bool:
+    """The object was made from a source that includes the header; the compiler has left a list beside it."""
+    listed = target.with_suffix(".d")
+    return not listed.is_file() or f"/{header.name}" in listed.read_text(encoding="utf-8")
 
 
 def _objects(mutant: Mutant, folder: Path) -> list[Path]:
@@ -76,7 +84,7 @@ def _objects(mutant: Mutant, folder: Path) -> list[Path]:
     objects = []
     for one in parts().library:
         source, target = folder / f"{one.stem}.c", folder / one.name
-        if not source.is_file():
+        if not source.is_file() or not _includes(one, mutant.path):
             objects.append(one)
             continue
         _compile(source, target, mutant)
@@ -91,12 +99,11 @@ def _tests(mutant: Mutant | None, folder: Path) -> list[Path]:
     objects = []
     for one in parts().tests:
         source, target = SOFTWARE / "tests" / f"{one.stem}.c", folder / f"tests_{one.name}"
-        if mutant.path.name not in source.read_text(encoding="utf-8"):
+        if not _includes(one, mutant.path):
             objects.append(one)
             continue
         copy = folder / source.name
         shutil.copyfile(source, copy)
-        shutil.copyfile(SOFTWARE / "tests" / "pm_test.h", folder / "pm_test.h")
         _compile(copy, target, mutant)
         objects.append(target)
     return objects

@@ -12,7 +12,7 @@ from prismem.lib.check.diagnosis import diagnose
 from prismem.lib.check.log import LOG_FILE, CheckLog, Fault, Request, Source
 from prismem.lib.check.machine import Choice, FaultKey
 from prismem.lib.check.shrink import Shrinker
-from prismem.lib.check.trace import Trace
+from prismem.lib.check.trace import STORES, Trace
 from prismem.lib.emu import State
 from prismem.lib.mutation.battery import PLAIN, POOL_BYTES, STEPS_MAX, Session, Setting, Trial, names, ordered, rounds
 from prismem.lib.mutation.build import DoesNotCompile, build
@@ -24,6 +24,8 @@ SHRINK_STEPS_MAX = 20_000_000
 SHRINK_REPLAYS_MIN, SHRINK_REPLAYS_MAX = 20, 1000
 TRACE_STEPS_MAX = 1_000_000
 """A longer execution is told by its fault alone."""
+IDLING_KEPT = 1000
+"""Events after the last store, and before the end, that a story is told from."""
 STORY_FILE = "story.txt"
 
 
@@ -151,9 +153,16 @@ def shorten(session: Session, log: list[Choice], key: FaultKey, steps: int) -> l
     return Shrinker(fails).shrink(log)
 
 
+def _without_idling(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events without the middle of what threads do after the last store, which is to poll."""
+    stores = (number for number in reversed(range(len(raw))) if raw[number]["event"] in STORES)
+    last = next(stores, 0)
+    return raw[: last + IDLING_KEPT] + raw[max(last + IDLING_KEPT, len(raw) - IDLING_KEPT) :]
+
+
 def tell(session: Session, log: CheckLog, sources: tuple[Path, ...]) -> tuple[list[str], int]:
     """Story of the execution of a log, and its steps."""
-    trace = Trace.of(session.explorer.trace(), 1 if session.trial.coherent else session.trial.hosts)
+    trace = Trace.of(_without_idling(session.explorer.trace()), 1 if session.trial.coherent else session.trial.hosts)
     diagnosis = diagnose(log.fault, trace)
     return story.text(log.fault, trace, diagnosis, sources), len(story.steps(trace, diagnosis))
 
@@ -201,7 +210,7 @@ def explain(battery: Battery, verdict: Verdict, file: Path, folder: Path) -> Non
     verdict.test = f"{session.trial.test}{crash} ({battery.setting.name}, {session.trial.flush})"
 
 
-COHERENT_EXECUTIONS = 60
+COHERENT_EXECUTIONS = 36
 """Of a mutant on coherent hosts."""
 
 

@@ -17,7 +17,7 @@ from prismem.errors import MisuseError, PrismemError
 from prismem.lib.mutation.build import build, parts
 from prismem.lib.mutation.equivalents import Equivalent, stale
 from prismem.lib.mutation.judge import Battery, Verdict, judge
-from prismem.lib.mutation.operators import Mutant, by_hand, generate
+from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
 from prismem.paths import BUILD_MUTANTS, BUILD_SW, SOFTWARE
 
 RESULT = BUILD_MUTANTS / "result.json"
@@ -169,8 +169,15 @@ def clean(tell: Callable[[str], None]) -> tuple[list[str], int]:
 
 
 def choose(only: Sequence[str]) -> list[Mutant]:
-    """All mutants, or those whose id contains one of the texts. Raises MisuseError when a text is in none."""
-    mutants = by_hand() + generate()
+    """All mutants, or those whose id contains one of the texts, operator by operator.
+
+    Raises:
+        MisuseError: a text is in no id.
+    """
+    order = list(OPERATORS)
+    generated = generate()
+    generated.sort(key=lambda mutant: next(i for i, name in enumerate(order) if mutant.operator.startswith(name)))
+    mutants = by_hand() + generated
     for text in only:
         if not any(text in mutant.id for mutant in mutants):
             raise MisuseError(f"--only {text}: no mutant has that in its id; `prismem mutants --list` names them")
