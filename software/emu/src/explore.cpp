@@ -98,6 +98,7 @@ void restart(uint64_t seed) {
   for (Host &host : m.hosts) restore_host(host);
   m.port->forget();
   m.rng = Rng(seed);
+  m.program_rng = Rng(m.cfg.seed);
   m.state = EMU_RUNNING;
   m.finished = false;
   m.current = nullptr;

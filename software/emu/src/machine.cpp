@@ -82,6 +82,7 @@ Machine::Machine(const emu_config &config)
       lines(config.pool_bytes >> kLineShift),
       view_stride(config.pool_bytes + kGuardBytes),
       rng(config.seed),
+      program_rng(config.seed),
       rtl(config.port == EMU_PORT_RTL) {
   hosts.resize(cfg.coherent ? 1 : cfg.hosts);
 }

@@ -169,6 +169,7 @@ struct Machine {
   uint64_t lines;
   uint64_t view_stride;  ///< from one host's view to the next
   Rng rng;
+  Rng program_rng;  ///< what getrandom() gives: the same in every execution, whoever chooses
   bool rtl;
   std::vector<Host> hosts;
   std::vector<std::unique_ptr<Thread>> threads;

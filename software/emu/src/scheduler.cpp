@@ -192,6 +192,7 @@ void block_current(ThreadState state, const char *wait_for) {
   Thread &self = *m.current;
   self.state = state;
   self.wait_for = wait_for;
+  if (m.exploring) ++self.steps;  // blocking again without an access in between is another place of the log
   unready(self);
   if (m.rtl) {
     switch_to(nullptr);
