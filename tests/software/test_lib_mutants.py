@@ -22,7 +22,7 @@ GENERATED_MIN = 150
 # One of each operator that a short test notices.
 DAILY = (
     "rendezvous.c:pm_send:pmi_publish:DROP",
-    "lock.c:wait_for_grant:pmi_acquire:WEAKEN_SFENCE",
+    "verbs.c:pmi_invalidate_fence:_mm_mfence:WEAKEN_SFENCE",
     "rendezvous.c:pm_try_receive:pmi_acquire:MOVE_DOWN",
     "dma.c:submit:pmi_acquire:SHRINK",
 )
