@@ -24,7 +24,7 @@ SIM_OPTIONS = $(call option,HOSTS,--hosts=) $(call option,MODULES,--modules=) $(
 unexport QUICK RESUME BASELINE SEEDS TEST HOSTS MODULES PROFILE PORT SEED POLICY TRACE MUTANT WAVES COHERENT LOG EVERY_CYCLE TRACE_EVENTS \
   SET OPTS
 
-.PHONY: help demo test sim regress report coverage rtl-mutants litmus-rtl bench bench-native bench-locks crash-sweep lint format doctor software clean distclean
+.PHONY: help demo test sim regress report coverage mutants rtl-mutants litmus-rtl bench bench-native bench-locks crash-sweep lint format doctor software clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ report: $(READY) ## latency and bandwidth characterization -> build/report/index
 
 coverage: $(READY) ## lines of rtl/ and bins of the plan that the regression reaches -> build/coverage/summary.json
 	@$(BIN)/prismem coverage
+
+mutants: $(READY) ## each verb and lock step of the library dropped, weakened, moved; all must be noticed -> build/mutants/result.json
+	@$(BIN)/prismem mutants $(if $(filter 0,$(value RESUME)),--fresh)
 
 rtl-mutants: $(READY) ## each seeded fault of the hardware is built and has to fail a test -> build/rtl_mutants/result.json
 	@$(BIN)/prismem rtl-mutants

@@ -1,5 +1,5 @@
 /*
- * The names of tract.h, each used once on one node.
+ * The names of tract.h, each used once on one node; its clflush between nodes.
  */
 #include "prismem/tract.h"
 
@@ -75,3 +75,46 @@ static int setup(pm_test_ctx *ctx) {
 
 const pm_test pm_test_tract = {
     .name = "tract", .about = "the paper's names do what they say", .nodes_max = 1, .bare = 1, .setup = setup};
+
+#define RECORD_WORDS 24u /* three lines */
+
+typedef struct shared {
+  uint64_t flag; /* line of node 0 */
+  uint64_t spare[7];
+  uint64_t words[RECORD_WORDS]; /* of node 0 */
+} shared;
+
+static int share_setup(pm_test_ctx *ctx) {
+  return pm_test_region_make(ctx, "tract", sizeof(shared));
+}
+
+static void write_record(shared *s) {
+  for (uint32_t i = 0; i < RECORD_WORDS; ++i) s->words[i] = 100 + i;
+  clflush(s->words, sizeof s->words);
+  __atomic_store_n(&s->flag, 1, __ATOMIC_RELEASE);
+  clflush(&s->flag, sizeof s->flag);
+}
+
+static int read_record(pm_test_ctx *ctx, shared *s) {
+  do {
+    pm_relax();
+    pm_acquire(&s->flag, sizeof s->flag);
+  } while (__atomic_load_n(&s->flag, __ATOMIC_ACQUIRE) == 0);
+  pm_acquire(s->words, sizeof s->words);
+  for (uint32_t i = 0; i < RECORD_WORDS; ++i)
+    PM_EXPECT(ctx, s->words[i] == 100 + i, "word %u is %llu", i, (unsigned long long)s->words[i]);
+  return 0;
+}
+
+static int share_worker(pm_test_ctx *ctx) {
+  shared *s = pm_test_region(ctx, "tract", sizeof(shared));
+  if (s == NULL) return 1;
+  if (ctx->node != 0) return read_record(ctx, s);
+  write_record(s);
+  return 0;
+}
+
+const pm_test pm_test_tract_share = {.name = "tract_share",
+                                     .about = "a record of several lines by the paper's clflush, then a flag",
+                                     .setup = share_setup,
+                                     .worker = share_worker};

@@ -47,4 +47,5 @@ const pm_test *const pm_tests[] = {&pm_test_publish_consume,
                                    &pm_test_node_reuse,
                                    &pm_test_claim_race,
                                    &pm_test_tract,
+                                   &pm_test_tract_share,
                                    NULL};

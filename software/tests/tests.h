@@ -24,6 +24,6 @@ extern const pm_test pm_test_rendezvous_ring;
 extern const pm_test pm_test_dma_dirty;
 extern const pm_test pm_test_pool_refuse, pm_test_pool_reformat;
 extern const pm_test pm_test_node_reuse, pm_test_claim_race;
-extern const pm_test pm_test_tract;
+extern const pm_test pm_test_tract, pm_test_tract_share;
 
 #endif

@@ -19,8 +19,10 @@ _HDL_BUILD = RTL.parent if RTL_IS_COPY else BUILD
 BUILD_RUN = _HDL_BUILD / "run"
 BUILD_VERILATOR = _HDL_BUILD / "verilator"
 RTL_MUTANTS = ROOT / "tests" / "rtl_mutants"
+MUTANTS = ROOT / "tests" / "mutants"
 BUILD_OBJECTS = BUILD / "objects"
 BUILD_RTL_MUTANTS = BUILD / "rtl_mutants"
+BUILD_MUTANTS = BUILD / "mutants"
 
 
 # Public request traces; they are no part of the checkout.

@@ -3,8 +3,9 @@
  * Many executions of one program in one process, each with its choices written down, and any of them again from what was
  * written. The functional port only. Functions return 0 or a count, and -errno on error (emu_error() says why).
  *
- * Order of calls: emu_create, emu_program_add for each host (or emu_spawn), then emu_explore or emu_replay as often as
- * wanted. Every execution starts from the same state: pool, globals and heap of the programs, threads.
+ * Order of calls: emu_create, emu_program_add for each host (or emu_library_add, then emu_spawn for each thread), then
+ * emu_explore or emu_replay as often as wanted. Every execution starts from the same state: pool, globals and heap of the
+ * programs, threads.
  */
 #ifndef PRISMEM_EXPLORE_H
 #define PRISMEM_EXPLORE_H
@@ -54,6 +55,9 @@ typedef struct emu_choice {
  *  host since each has its own globals. Its main() is run by a thread of `host`; returning non-zero is a fault. Returns
  *  the thread's id. */
 int emu_program_add(uint32_t host, const char *library, int argc, const char *const *argv);
+/** A library compiled with the hooks whose functions threads of emu_spawn run; its hosts share its globals, which are what
+ *  they are at the first execution before every other one. */
+int emu_library_add(const char *library);
 /** Paths that the programs map the pool under, beside EMU_POOL_PATH, /dev/dax* and shm_open; before the first run. */
 int emu_pool_path_add(const char *path);
 

@@ -69,7 +69,7 @@ bool act_retire(Thread &thread, size_t index) {
   return true;
 }
 
-void retire_by_time() {
+void retire_by_time(bool dma) {
   Machine &m = *g_machine;
   for (const auto &thread : m.threads) {
     if (thread->pending.empty()) continue;
@@ -77,7 +77,9 @@ void retire_by_time() {
     break;
   }
   if (m.port->waiting() != 0) m.port->land(0);
-  for (Host &host : m.hosts) dma_in_order(host);
+  for (Host &host : m.hosts) {
+    if (dma) dma_in_order(host);
+  }
 }
 
 bool act_land(uint32_t host, uint64_t line) {

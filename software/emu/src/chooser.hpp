@@ -78,7 +78,7 @@ bool act_retire(Thread &thread, size_t index);
 bool act_land(uint32_t host, uint64_t line);
 bool act_dma(Host &host, uint64_t line);
 /** Time alone makes the oldest flush retire, a posted write land, DMA complete; the plain run has nothing else. */
-void retire_by_time();
+void retire_by_time(bool dma = true);
 /** Write down what was chosen without an action of its own. */
 void record(emu_choice_kind kind, uint32_t target, uint64_t value);
 

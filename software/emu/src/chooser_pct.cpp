@@ -62,7 +62,8 @@ class PctChooser final : public Chooser {
     Machine &m = *g_machine;
     sink(&thread_[static_cast<size_t>(m.current->tid)]);
     if (m.idle_polls % kPollsPerRetirement == 0) {
-      retire_by_time();
+      retire_by_time(false);
+      for (Host &host : m.hosts) dma_progress(host, kDmaLinesInFlight);
       return;
     }
     Host &host = m.hosts[m.rng.below(m.hosts.size())];

@@ -27,7 +27,10 @@ struct Lane {
 class ReplayChooser final : public Chooser {
  public:
   ReplayChooser(const emu_choice *choices, size_t count) : lanes_(EMU_THREADS_MAX + 1) {
-    for (size_t i = 0; i < count; ++i) lane_of(choices[i].thread).entries.push_back({choices[i]});
+    for (size_t i = 0; i < count; ++i) {
+      lane_of(choices[i].thread).entries.push_back({choices[i]});
+      if (choices[i].kind == EMU_CHOICE_DMA) dma_patience_ = kDmaPatience;
+    }
     for (Lane &lane : lanes_) {
       const auto earlier = [](const Entry &a, const Entry &b) { return a.choice.step < b.choice.step; };
       std::stable_sort(lane.entries.begin(), lane.entries.end(), earlier);
@@ -38,7 +41,9 @@ class ReplayChooser final : public Chooser {
     const Machine &m = *g_machine;
     if (m.current == nullptr) return kNever;
     const uint64_t own = thread_steps(*m.current);
-    for (const Entry &entry : running().entries) {
+    const Lane &lane = running();
+    for (size_t i = lane.next; i < lane.entries.size(); ++i) {
+      const Entry &entry = lane.entries[i];
       if (entry.used || entry.choice.site != EMU_SITE_STEP || entry.choice.step <= own) continue;
       return steps + entry.choice.step - own;
     }
@@ -85,7 +90,7 @@ class ReplayChooser final : public Chooser {
   void at_poll() override {
     const Machine &m = *g_machine;
     const bool acted = act_all();
-    if (!acted && m.idle_polls % kPollsPerRetirement == 0) retire_by_time();
+    if (!acted && m.idle_polls % kPollsPerRetirement == 0) retire_by_time(dma_patience_ == kPollsPerRetirement);
   }
 
   void at_first_store(Host &host, uint64_t line) override { act_fills(host, line, false); }
@@ -106,7 +111,11 @@ class ReplayChooser final : public Chooser {
   }
 
   void at_dma_poll(Host &host) override {
-    if (!act_all() && ++idle_dma_polls_ % kPollsPerRetirement == 0) dma_in_order(host);
+    if (act_all()) {
+      idle_dma_polls_ = 0;
+    } else if (++idle_dma_polls_ % dma_patience_ == 0) {
+      dma_in_order(host);
+    }
   }
 
   void at_idle(Host &host) override {
@@ -157,6 +166,7 @@ class ReplayChooser final : public Chooser {
     for (;;) {
       Entry *entry = find(EMU_CHOICE_FILL);
       if (entry == nullptr || entry->choice.value != line || (entry->choice.target == host.id) != own) return;
+      if (m.hosts[entry->choice.target].state[line] != 0) return;  // it is for the next time at this place
       entry->used = true;
       act(entry->choice);
       if (m.state != EMU_RUNNING) return;
@@ -197,6 +207,9 @@ class ReplayChooser final : public Chooser {
 
   static constexpr int kAnyAction = -1;
   std::vector<Lane> lanes_;
+  /** A log that moves lines of an engine itself: polls of an engine without one before all of them move. */
+  static constexpr uint64_t kDmaPatience = 4096;
+  uint64_t dma_patience_ = kPollsPerRetirement;
   uint64_t idle_dma_polls_ = 0;
 };
 

@@ -59,7 +59,7 @@ static void volatile_load(uint64_t address, uint64_t bytes, uint64_t pc) {
   if (!m.exploring) return;
   uint64_t value = 0;
   if (pool) memcpy(&value, reinterpret_cast<const void *>(address), std::min<uint64_t>(bytes, sizeof value));
-  spin_seen(*m.current, pc, value);
+  spin_seen(*m.current, address, pc, value);
 }
 
 static void volatile_store(uint64_t address, uint64_t bytes, uint64_t pc) {

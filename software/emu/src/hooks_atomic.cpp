@@ -54,7 +54,7 @@ T atomic_load(T *p, int order, uint64_t pc) {
   }
   const T value = *p;
   sync_acquire(*m.current, address, acquires(order));
-  if (m.exploring) spin_seen(*m.current, pc, static_cast<uint64_t>(value));
+  if (m.exploring) spin_seen(*m.current, address, pc, static_cast<uint64_t>(value));
   return value;
 }
 
@@ -112,7 +112,7 @@ T locked(T *p, int order, uint64_t pc, Apply apply, uint64_t cause = 0) {
   if (pool && !stores) trace(Event::kAtomicLoad, thread.host, address - g_fast.view, sizeof(T), pc);
   sync_acquire(thread, address, acquires(order));
   if (!stores) {
-    if (g_machine->exploring) spin_seen(thread, pc, static_cast<uint64_t>(old));
+    if (g_machine->exploring) spin_seen(thread, address, pc, static_cast<uint64_t>(old));
     return old;
   }
   thread.seen.clear();

@@ -43,6 +43,10 @@ enum class ThreadState : uint8_t { kReady, kSleeping, kMemory, kBlocked, kDone }
 /** A synchronizing load that a spinning thread repeats. */
 struct Seen {
   uint64_t pc, value;
+  uint64_t first, last;  ///< addresses: a loop over many words comes back to `first` only when it starts again
+  uint64_t loads = 1;    ///< since the value has changed; at each power of two `first` moves up
+  uint64_t again = 0;    ///< of these, the last ones in a row that were of one word
+  bool moved = false;    ///< they were of several words
 };
 
 /** What the C++ runtime keeps a thread of the system: exceptions that are being handled, and how many are on their way. */
@@ -174,7 +178,7 @@ struct Machine {
   uint64_t lines;
   uint64_t view_stride;  ///< from one host's view to the next
   Rng rng;
-  Rng program_rng;  ///< what programs get when they ask for random numbers: the same in every execution
+  Rng program_rng;  ///< what getrandom() gives: the same in every execution, whoever chooses
   bool rtl;
   uint32_t quirks = 0;  ///< enum emu_quirk
   std::vector<Host> hosts;

@@ -16,8 +16,9 @@ inline constexpr uint64_t kPollsPerRetirement = 32;
 void thread_start(Thread &thread);
 int thread_create(uint32_t host, const char *name, emu_thread_fn fn, void *arg, uint32_t flags);
 uint64_t now_ns();
-/** Exploring: a load of a synchronizing word has returned `value`; before the next one, others run if it is always the same. */
-void spin_seen(Thread &thread, uint64_t pc, uint64_t value);
+/** Exploring: a load of a synchronizing word has returned `value`; if the next time round the same word still has it, others
+ *  run before the next one. */
+void spin_seen(Thread &thread, uint64_t address, uint64_t pc, uint64_t value);
 void spin_before(Thread &thread);
 /** A thread that gives up the processor on the functional port: choose who goes on, among the ready ones. */
 void reschedule(Site site);

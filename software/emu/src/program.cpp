@@ -1,7 +1,7 @@
 /**
  * @file program.cpp
- * Programs with a main() as threads of hosts: loading, and keeping and restoring their globals. A crash of the program ends
- * the run as a fault with the calls that led to it.
+ * Programs with a main() as threads of hosts, and libraries whose functions are such threads: loading, and keeping and
+ * restoring their globals. A crash of the program ends the run as a fault with the calls that led to it.
  */
 #include "program.hpp"
 
@@ -37,7 +37,7 @@ struct Segment {
 
 struct Program {
   void *handle = nullptr;
-  Main main = nullptr;
+  Main main = nullptr;  ///< none in a library
   uint64_t base = 0;
   std::vector<std::string> arguments;
   std::vector<char *> argv;  ///< rebuilt for each execution: main() may change it
@@ -187,15 +187,27 @@ void programs_keep() {
   }
 }
 
-void programs_restore() {
+namespace {
+
+/** Globals as they were kept; a library that somebody else has loaded too outlives the machine. */
+void programs_return() {
   for (auto &program : g_programs) {
-    for (Segment &segment : program->segments) memcpy(segment.memory, segment.kept.data(), segment.bytes);
+    for (Segment &segment : program->segments) {
+      if (!segment.kept.empty()) memcpy(segment.memory, segment.kept.data(), segment.bytes);
+    }
   }
+}
+
+}  // namespace
+
+void programs_restore() {
+  programs_return();
   heap_reset();
 }
 
 void programs_forget() {
   if (g_programs.empty()) return;
+  programs_return();
   const struct itimerval off{};
   setitimer(ITIMER_VIRTUAL, &off, nullptr);
   for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &g_before[i], nullptr);
@@ -232,7 +244,7 @@ int audit_program(void *audit, const void *pool, uint64_t bytes, int dropped) {
 
 /** The first host's copy of the program audits for all. */
 void ask_for_audit(const Program &program) {
-  void *audit = dlsym(program.handle, "prismem_audit");
+  void *audit = g_programs.empty() ? dlsym(program.handle, "prismem_audit") : nullptr;
   if (audit == nullptr) return;
   g_machine->audit = audit_program;
   g_machine->audit_arg = audit;
@@ -252,6 +264,35 @@ void watch_crashes() {
   setitimer(ITIMER_VIRTUAL, &every_second, nullptr);
 }
 
+/** A loaded library with its writable segments; NULL with an error set. */
+std::unique_ptr<Program> load(const char *call, const char *library) {
+  if (g_machine == nullptr || g_machine->rtl || g_machine->started || library == nullptr) {
+    set_error("%s: there is no machine on the functional port, its run has started, or an argument is wrong", call);
+    return nullptr;
+  }
+  auto program = std::make_unique<Program>();
+  program->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  struct link_map *map = nullptr;
+  if (program->handle == nullptr || dlinfo(program->handle, RTLD_DI_LINKMAP, &map) != 0) {
+    set_error("library: %s", dlerror());
+    return nullptr;
+  }
+  program->base = map->l_addr;
+  for (const auto &other : g_programs) {
+    if (other->base != program->base) continue;
+    set_error("library: %s is loaded already; each host needs a copy of its own", library);
+    dlclose(program->handle);
+    return nullptr;
+  }
+  dl_iterate_phdr(find_segments, program.get());
+  return program;
+}
+
+void keep_loaded(std::unique_ptr<Program> program) {
+  if (g_programs.empty()) watch_crashes();
+  g_programs.push_back(std::move(program));
+}
+
 }  // namespace
 
 }  // namespace prismem
@@ -259,44 +300,30 @@ void watch_crashes() {
 using namespace prismem;
 
 PRISMEM_EXPORT int emu_program_add(uint32_t host, const char *library, int argc, const char *const *argv) {
-  if (g_machine == nullptr || g_machine->rtl || g_machine->started || library == nullptr || argc < 1) {
-    set_error(
-        "emu_program_add: there is no machine on the functional port, its run has started, or an argument is wrong");
-    return -EINVAL;
-  }
-  auto program = std::make_unique<Program>();
-  program->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (program->handle == nullptr) {
-    set_error("library: %s", dlerror());
-    return -ENOENT;
-  }
+  auto program = load("emu_program_add", argc < 1 ? nullptr : library);
+  if (program == nullptr) return -EINVAL;
   program->main = reinterpret_cast<Main>(dlsym(program->handle, "main"));
-  Dl_info info;
-  if (program->main == nullptr || dladdr(reinterpret_cast<void *>(program->main), &info) == 0) {
+  if (program->main == nullptr) {
     set_error("library: %s has no main()", library);
     dlclose(program->handle);
     return -ENOENT;
   }
-  program->base = reinterpret_cast<uint64_t>(info.dli_fbase);
-  for (const auto &other : g_programs) {
-    if (other->base != program->base) continue;
-    set_error("library: %s is loaded already; each host needs a copy of its own", library);
-    dlclose(program->handle);
-    return -EEXIST;
-  }
   for (int i = 0; i < argc; ++i) program->arguments.emplace_back(argv[i]);
-  dl_iterate_phdr(find_segments, program.get());
   const int tid = emu_spawn(host, "main", run_main, program.get(), 0);
   if (tid < 0) {
     dlclose(program->handle);
     return tid;
   }
-  if (g_programs.empty()) {
-    watch_crashes();
-    ask_for_audit(*program);
-  }
-  g_programs.push_back(std::move(program));
+  ask_for_audit(*program);
+  keep_loaded(std::move(program));
   return tid;
+}
+
+PRISMEM_EXPORT int emu_library_add(const char *library) {
+  auto program = load("emu_library_add", library);
+  if (program == nullptr) return -EINVAL;
+  keep_loaded(std::move(program));
+  return 0;
 }
 
 PRISMEM_EXPORT int emu_pool_path_add(const char *path) {

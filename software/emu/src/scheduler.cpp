@@ -4,6 +4,7 @@
  * the processor enters its successor directly, on the RTL port it returns to the hardware's tick.
  */
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include "access.hpp"
@@ -62,8 +63,10 @@ namespace {
 
 /** Synchronizing loads that a spinning loop may go round. */
 constexpr size_t kSpinLoads = 4;
+/** Loads of one word in a row that are spinning, in a loop that has looked at other words as well. */
+constexpr uint64_t kSpinsAmongMany = 8;
 /** Exploring: polls in a row, by all threads, without a store or a write to the device: nobody will ever go on. */
-constexpr uint64_t kIdlePollsMax = 4000;
+constexpr uint64_t kIdlePollsMax = 20000;
 /** So many of them by each thread that can run: one that has been held up meanwhile may still change something. */
 constexpr uint64_t kOwnPollsMin = 16;
 
@@ -96,15 +99,22 @@ void spin_before(Thread &thread) {
   poll_once();
 }
 
-void spin_seen(Thread &thread, uint64_t pc, uint64_t value) {
-  for (const Seen &seen : thread.seen) {
+void spin_seen(Thread &thread, uint64_t address, uint64_t pc, uint64_t value) {
+  for (Seen &seen : thread.seen) {
     if (seen.pc != pc) continue;
-    thread.spins = seen.value == value;
-    if (!thread.spins) thread.seen.clear();
+    if (seen.value != value) {
+      thread.seen.clear();
+      return;
+    }
+    seen.again = address == seen.last ? seen.again + 1 : 0;
+    seen.moved |= seen.again == 0;
+    seen.last = address;
+    thread.spins = !seen.moved || seen.again >= kSpinsAmongMany || (seen.again == 0 && address == seen.first);
+    if (std::has_single_bit(++seen.loads)) seen.first = address;
     return;
   }
   if (thread.seen.size() >= kSpinLoads) thread.seen.erase(thread.seen.begin());
-  thread.seen.push_back({pc, value});
+  thread.seen.push_back({pc, value, address, address});
 }
 
 void report_end(const char *kind, std::string message) {
@@ -192,6 +202,7 @@ void block_current(ThreadState state, const char *wait_for) {
   Thread &self = *m.current;
   self.state = state;
   self.wait_for = wait_for;
+  if (m.exploring) ++self.steps;  // blocking again without an access in between is another place of the log
   unready(self);
   if (m.rtl) {
     switch_to(nullptr);

@@ -181,6 +181,9 @@ def _lost_update(fault: Fault, trace: Trace) -> Diagnosis:
 def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
     line, host, writer = fault.line, fault.host, fault.other_host
     end = len(trace.events)
+    if writer == host:  # the emulator names the first thread that waits; who waits for this line may be another
+        other = trace.find_last(lambda e: e.event in LOADS and e.host != writer and e.line == line, end)
+        host = host if other is None else other.host
     poll = trace.find_last(lambda e: e.event in LOADS and e.host == host and e.line == line, end)
     store = trace.find_last(lambda e: e.event in STORES and e.host == writer and e.line == line, end)
     if store is None or writer == host:
@@ -195,7 +198,7 @@ def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
     else:
         found = Diagnosis(
             f"host {host} polls its own copy of {_line(line)}, which nothing drops",
-            f"CLFLUSH and MFENCE in the loop, before {fault.source} ({fault.function}) loads it again",
+            f"CLFLUSH and MFENCE in the loop, before {poll.place if poll else fault.source} loads it again",
         )
     fill = trace.find_last(lambda e: e.event in ("fill", "prefetch") and e.host == host and e.line == line, end)
     return found.show(store, written, fill, poll)

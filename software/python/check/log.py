@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from prismem import __version__
 from prismem.errors import MisuseError
+from prismem.lib.mutation.battery import Trial
 from prismem.paths import found, kept, relative
 
 POLICIES = ("lazy", "eager", "warm", "dfs", "random", "pct")
@@ -52,6 +53,10 @@ class Request(BaseModel):
     coherent: bool = False
     posted: bool = False
     redundant: bool = False
+    mutant: str = ""
+    """Of libprismem, by its id; the library itself when empty."""
+    trial: Trial | None = None
+    """A test of libprismem in the place of programs; `sources` is the file that the mutant changes."""
 
     def paths(self) -> tuple[Path, ...]:
         """The source files."""

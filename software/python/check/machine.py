@@ -146,6 +146,14 @@ class Explorer:
             code = self._library.emu_program_add(host, str(program).encode(), len(arguments), raw)
             self._check("emu_program_add", code)
 
+    def library(self, path: Path) -> c.CDLL:
+        """Load a library that is compiled with the hooks, for threads of `machine.spawn`; before the first execution.
+
+        Its globals are then the same at the start of every execution.
+        """
+        self._check("emu_library_add", self._library.emu_library_add(str(path).encode()))
+        return c.CDLL(str(path))
+
     def _check(self, call: str, result: int) -> int:
         if result < 0:
             raise EmuError(call, -result, self._library.emu_error().decode())

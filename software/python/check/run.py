@@ -13,12 +13,14 @@ from typing import Any
 
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib.check import page, story
-from prismem.lib.check.compiler import Binary, build
+from prismem.lib.check.compiler import BUILD_CHECK, Binary, build
 from prismem.lib.check.diagnosis import diagnose
 from prismem.lib.check.log import LOG_FILE, CheckLog, Fault, Request
 from prismem.lib.check.redundant import VERBS_MAX
 from prismem.lib.check.trace import Trace
-from prismem.paths import relative
+from prismem.lib.mutation.build import build as build_mutant
+from prismem.lib.mutation.operators import generate
+from prismem.paths import SOFTWARE, relative
 
 PAGE_FILE, STORY_FILE, OUTPUT_FILE = "story.html", "story.txt", "output.txt"
 PATIENCE_S = 120.0
@@ -88,6 +90,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
             "executions": request.executions,
             "time_s": request.time_s,
             "name": request.paths()[0].stem,
+            "trial": None if request.trial is None else request.trial.model_dump(),
             "args": request.args,
             "copies": [str(copy) for copy in binary.copies],
             "pool_paths": request.pool_paths,
@@ -168,6 +171,16 @@ def check(request: Request) -> Outcome:
     return outcome
 
 
+def _mutant(request: Request) -> Binary:
+    """The tests of libprismem with the mutant of a log; a fault of mutants.def is switched on by the trial."""
+    paths = request.paths()
+    generated = {mutant.id: mutant for mutant in generate(list(paths))} if paths[0].suffix in (".c", ".h") else {}
+    if generated and request.mutant not in generated:
+        raise MisuseError(f"LOG: {request.mutant}: there is no such mutant any more; see prismem mutants --list")
+    folder = BUILD_CHECK / f"mutant-{request.mutant.replace(':', '-')}"
+    return Binary((build_mutant(generated.get(request.mutant), folder),), ())
+
+
 def replay(log: CheckLog) -> Outcome:
     """Run the execution of a log again.
 
@@ -176,7 +189,12 @@ def replay(log: CheckLog) -> Outcome:
     """
     sources = log.request.paths()
     changed = [source.path for source in log.request.sources if source.changed()]
-    binary = build(sources, log.request.hosts, tuple(log.request.flags))
+    if log.request.trial is None:
+        binary = build(sources, log.request.hosts, tuple(log.request.flags))
+    else:
+        binary = _mutant(log.request)
+        folder = binary.copies[0].parent
+        sources = (folder / sources[0].name, sources[0], SOFTWARE / "tests" / "pm_test.h")
     raw = _ask_worker(log.request, binary, [list(choice) for choice in log.choices])
     warnings = [f"{path} has changed since the log was written" for path in changed]
     outcome = Outcome(1, warnings=tuple(warnings), folder=binary.copies[0].parent)

@@ -18,6 +18,7 @@ from prismem.lib.check.machine import Choice, Explorer, FaultKey, Strategy
 from prismem.lib.check.redundant import VERBS_MAX, redundant
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.emu import MachineConfig, Policy, pool_size
+from prismem.lib.mutation.battery import Session, Trial
 
 FIRST_EXECUTIONS = 8
 """Executions of each of the extreme policies before the random ones."""
@@ -143,8 +144,11 @@ def machine_config(request: Mapping[str, Any], **changes: Any) -> MachineConfig:
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request asks."""
-    programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
-    explorer = Explorer(machine_config(request), programs, request["pool_paths"])
+    if request["trial"] is not None:
+        explorer = Session(Path(request["copies"][0]), Trial(**request["trial"])).explorer
+    else:
+        programs = [(Path(copy), [request["name"], *request["args"]]) for copy in request["copies"]]
+        explorer = Explorer(machine_config(request), programs, request["pool_paths"])
     try:
         if request["choices"] is not None:
             log = [Choice(*entry) for entry in request["choices"]]

@@ -256,6 +256,22 @@ def uvm(test: str, seed: int, hosts: int, modules: int, twin: str, inject: str, 
     sys.exit(EXIT_PASSED if passed else EXIT_FAILED)
 
 
+@cli.command()
+@click.option("--only", multiple=True, metavar="TEXT", help="Those whose id contains TEXT; may be repeated.")
+@click.option("--list", "listing", is_flag=True, help="Print the mutants and stop.")
+@click.option("--fresh", is_flag=True, help="Forget the verdicts of earlier runs.")
+@click.option("--clean/--no-clean", default=None, help="Run ten batteries without a fault too; so without --only.")
+def mutants(only: tuple[str, ...], listing: bool, fresh: bool, clean: bool | None) -> None:
+    """Drop, weaken or move one flush, fence, invalidate or lock step of libprismem at a time; it must be noticed."""
+    from prismem.cli.mutants import list_mutants, run
+
+    if listing:
+        list_mutants(Console(), only)
+        return
+    check_clean = not only if clean is None else clean
+    sys.exit(EXIT_PASSED if run(Console(), only, resume=not fresh, check_clean=check_clean) else EXIT_FAILED)
+
+
 @cli.command(name="rtl-mutants")
 @click.argument("names", nargs=-1)
 def rtl_mutants(names: tuple[str, ...]) -> None:

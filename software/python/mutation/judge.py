@@ -1,0 +1,241 @@
+"""Judges one mutant: runs the battery until something notices, shortens that execution and writes its story."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from prismem.lib.check import story
+from prismem.lib.check.diagnosis import diagnose
+from prismem.lib.check.log import LOG_FILE, CheckLog, Fault, Request, Source
+from prismem.lib.check.machine import Choice, FaultKey
+from prismem.lib.check.shrink import Shrinker
+from prismem.lib.check.trace import STORES, Trace
+from prismem.lib.emu import State
+from prismem.lib.mutation.battery import PLAIN, POOL_BYTES, STEPS_MAX, Session, Setting, Trial, names, ordered, rounds
+from prismem.lib.mutation.build import DoesNotCompile, build
+from prismem.lib.mutation.operators import Mutant
+from prismem.paths import SOFTWARE
+
+SHRINK_STEPS_MAX = 20_000_000
+"""Steps of all replays that shortening one log may take."""
+SHRINK_REPLAYS_MIN, SHRINK_REPLAYS_MAX = 20, 1000
+TRACE_STEPS_MAX = 1_000_000
+"""A longer execution is told by its fault alone."""
+IDLING_KEPT = 1000
+"""Events after the last store, and before the end, that a story is told from."""
+STORY_FILE = "story.txt"
+
+
+class Verdict(BaseModel):
+    """What became of one mutant."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    state: Literal["killed", "survived", "invalid"]
+    executions: int = 0
+    steps: int = 0
+    oracle: str = ""
+    """Kind of the fault: stale_read, lost_update, check (an assertion of a test), stuck, crash, thread, ..."""
+    message: str = ""
+    source: str = ""
+    test: str = ""
+    """Test or operation, and how its executions were chosen."""
+    choices: int = 0
+    """Of the shortened log: what differs from the plain execution."""
+    story_steps: int = 0
+    coherent: str = ""
+    """What noticed it on coherent hosts; empty: nothing."""
+    replays: bool = True
+
+
+def _stuck_fault(report: dict[str, Any]) -> Fault:
+    """An execution that was cut has no fault of the emulator's."""
+    return Fault(
+        kind="endless",
+        message=f"after {STEPS_MAX} accesses the test has not ended",
+        time_ns=int(report["now_ns"]),
+        pool_offset=-1,
+        line=-1,
+        host=0,
+        thread=0,
+        function="",
+        source="",
+        other_host=-1,
+        other_thread=-1,
+        other_function="",
+        other_source="",
+    )
+
+
+def fault_of(report: dict[str, Any]) -> Fault:
+    """The first fault of an execution that went wrong."""
+    return Fault(**report["faults"][0]) if report["faults"] else _stuck_fault(report)
+
+
+class Battery:
+    """The battery over one built library."""
+
+    def __init__(self, program: Path, file: str, base: Trial | None = None) -> None:
+        self.program = program
+        self.base = base or Trial(test="")
+        tests, self._operations = names(program)
+        self._tests = ordered(tests, file)
+        self.executions = self.steps = 0
+        self.session: Session | None = None
+        self.trial, self.setting = self.base, Setting(name="lazy", switch_every=0)
+
+    def _one(self, trial: Trial, settings: list[Setting]) -> bool:
+        """Whether the trial notices something; its session is then kept."""
+        session = Session(self.program, trial)
+        for setting in settings:
+            executions, steps, wrong = session.explore(setting)
+            self.executions, self.steps = self.executions + executions, self.steps + steps
+            if wrong:
+                self.session, self.trial, self.setting = session, trial, setting
+                return True
+        session.close()
+        return False
+
+    def _points(self) -> dict[str, int] | None:
+        """Events of each operation; None when one goes wrong although nobody dies."""
+        points: dict[str, int] = {}
+        for operation in [] if self.base.coherent else self._operations:
+            trial = self.base.model_copy(update={"test": operation, "crash_event": 0})
+            session = Session(self.program, trial)
+            setting = Setting(name="lazy", switch_every=0)
+            executions, steps, wrong = session.explore(setting)
+            self.executions, self.steps = self.executions + executions, self.steps + steps
+            if wrong:
+                self.session, self.trial, self.setting = session, trial, setting
+                return None
+            points[operation] = session.points()
+            session.close()
+        return points
+
+    def hunt(self, factor: int = 1, executions_max: int = 10**9, first_seed: int = 1) -> bool:
+        """Run the battery; True when something was noticed, and then `session` holds that execution."""
+        first = rounds(self._tests, {}, self.base.model_copy(update={"coherent": True}), 1)
+        for trial, settings in first:  # the plain round, before the operations are measured
+            if settings != list(PLAIN) or self.executions >= executions_max:
+                break
+            if self._one(trial.model_copy(update={"coherent": self.base.coherent}), settings):
+                return True
+        points = self._points()
+        if points is None:
+            return True
+        for trial, settings in rounds(self._tests, points, self.base, factor, first_seed):
+            if self.executions >= executions_max:
+                return False
+            if self._one(trial, settings):
+                return True
+        return False
+
+    def close(self) -> None:
+        """End the machine of what was noticed."""
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
+
+def shorten(session: Session, log: list[Choice], key: FaultKey, steps: int) -> list[Choice]:
+    """The log without what the fault does not need, as far as the budget of steps goes."""
+    replays_max = min(max(SHRINK_STEPS_MAX // max(steps, 1), SHRINK_REPLAYS_MIN), SHRINK_REPLAYS_MAX)
+    done = 0
+
+    def fails(shorter: list[Choice]) -> bool:
+        nonlocal done
+        done += 1
+        return done <= replays_max and session.explorer.replay(shorter).same_fault(key)
+
+    return Shrinker(fails).shrink(log)
+
+
+def _without_idling(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events without the middle of what threads do after the last store, which is to poll."""
+    stores = (number for number in reversed(range(len(raw))) if raw[number]["event"] in STORES)
+    last = next(stores, 0)
+    return raw[: last + IDLING_KEPT] + raw[max(last + IDLING_KEPT, len(raw) - IDLING_KEPT) :]
+
+
+def tell(session: Session, log: CheckLog, sources: tuple[Path, ...]) -> tuple[list[str], int]:
+    """Story of the execution of a log, and its steps."""
+    trace = Trace.of(_without_idling(session.explorer.trace()), 1 if session.trial.coherent else session.trial.hosts)
+    diagnosis = diagnose(log.fault, trace)
+    return story.text(log.fault, trace, diagnosis, sources), len(story.steps(trace, diagnosis))
+
+
+def explain(battery: Battery, verdict: Verdict, file: Path, folder: Path) -> None:
+    """Shorten what the battery noticed, write log and story into `folder`, and fill the verdict."""
+    session = battery.session
+    assert session is not None
+    explorer = session.explorer
+    key, log = explorer.fault(), explorer.choices()
+    steps = int(explorer.report()["steps"])
+    verdict.replays = explorer.replay(log).same_fault(key)
+    short = shorten(session, log, key, steps) if verdict.replays else log
+    traced = steps <= TRACE_STEPS_MAX
+    end = explorer.replay(short, trace=traced)
+    report = explorer.report()
+    fault = fault_of(report)
+    written = CheckLog(
+        compiler="gcc",
+        request=Request(
+            sources=[Source.of(file)],
+            hosts=session.trial.hosts,
+            pool_bytes=POOL_BYTES,
+            seed=session.trial.seed,
+            steps=STEPS_MAX,
+            coherent=session.trial.coherent,
+            mutant=verdict.id,
+            trial=session.trial,
+        ),
+        policy=battery.setting.name,
+        executions=battery.executions,
+        fault=fault,
+        digest=end.digest,
+        choices=[tuple(choice) for choice in short],
+    )
+    changed = folder / file.name
+    sources = (changed if changed.is_file() else file, SOFTWARE / "src" / "layout.h", SOFTWARE / "tests" / "pm_test.h")
+    if traced:
+        written.story, verdict.story_steps = tell(session, written, sources)
+        (folder / STORY_FILE).write_text("\n".join(written.story) + "\n", encoding="utf-8")
+    written.write(folder / LOG_FILE)
+    verdict.oracle, verdict.source, verdict.choices = fault.kind, fault.source, len(short)
+    verdict.message = fault.message.splitlines()[0] if fault.message else State(end.state).name
+    crash = f", host dies at event {session.trial.crash_event}" if session.trial.crash_event > 0 else ""
+    verdict.test = f"{session.trial.test}{crash} ({battery.setting.name}, {session.trial.flush})"
+
+
+COHERENT_EXECUTIONS = 36
+"""Of a mutant on coherent hosts."""
+
+
+def judge(mutant: Mutant, folder: Path, fault: str = "none") -> Verdict:
+    """Build the mutant and run the battery over it; log and story of what was noticed lie in `folder` afterwards.
+
+    `fault` is one of mutants.def that is switched on; the mutant is then the library itself.
+    """
+    verdict = Verdict(id=mutant.id, state="survived")
+    try:
+        program = build(None if fault != "none" else mutant, folder)
+    except DoesNotCompile as error:
+        return verdict.model_copy(update={"state": "invalid", "message": str(error)})
+    base = Trial(test="", fault=fault)
+    battery = Battery(program, mutant.path.name, base)
+    if battery.hunt():
+        verdict.state = "killed"
+        explain(battery, verdict, mutant.path, folder)
+    verdict.executions, verdict.steps = battery.executions, battery.steps
+    battery.close()
+    if mutant.noncoherence:
+        calm = Battery(program, mutant.path.name, base.model_copy(update={"coherent": True}))
+        if calm.hunt(executions_max=COHERENT_EXECUTIONS):
+            assert calm.session is not None
+            verdict.coherent = fault_of(calm.session.explorer.report()).message.splitlines()[0]
+        calm.close()
+    program.unlink()
+    return verdict

@@ -1,0 +1,229 @@
+"""`prismem mutants`: every mutant is built and judged, two at a time; a verdict holds until a source changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import multiprocessing.connection
+import signal
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prismem.errors import MisuseError, PrismemError
+from prismem.lib.mutation.build import build, parts
+from prismem.lib.mutation.equivalents import Equivalent, stale
+from prismem.lib.mutation.judge import Battery, Verdict, judge
+from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
+from prismem.paths import BUILD_MUTANTS, BUILD_SW, SOFTWARE
+
+RESULT = BUILD_MUTANTS / "result.json"
+WORK = BUILD_MUTANTS / "work"
+VERDICT_FILE = "verdict.json"
+AT_ONCE = 2
+WALL_S_MAX = 900
+"""Of one mutant: a bound on what the step bounds do not see."""
+CLEAN_FACTOR = 10
+"""The library without a fault goes through so many times the battery of a mutant."""
+CLEAN_PARTS = 10
+"""Processes that share this, one after the other."""
+
+
+@dataclass
+class Summary:
+    """What became of all mutants."""
+
+    verdicts: list[Verdict]
+    equivalents: list[Equivalent]
+    stale: list[str] = field(default_factory=list)
+    false_reports: list[str] = field(default_factory=list)
+    clean_executions: int = 0
+
+    def of_state(self, state: str) -> list[Verdict]:
+        """Verdicts of one state; what is proven equivalent is no survivor."""
+        proven = {entry.id for entry in self.equivalents}
+        return [one for one in self.verdicts if one.state == state and (state == "killed" or one.id not in proven)]
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        killed, survivors = self.of_state("killed"), self.of_state("survived")
+        told = [one.story_steps for one in killed if one.story_steps]
+        judged = len(killed) + len(survivors)
+        known = {one.id for one in self.verdicts}
+        return {
+            "killed": len(killed),
+            "total": sum(one.state != "invalid" for one in self.verdicts),
+            "equivalent": sum(entry.id in known for entry in self.equivalents),
+            "survivors": [one.id for one in survivors],
+            "false_reports": len(self.false_reports),
+            "score_percent": round(100 * len(killed) / judged, 1) if judged else None,
+            "generated": sum(not one.id.startswith("mutants.def") for one in self.verdicts if one.state != "invalid"),
+            "invalid": [one.id for one in self.of_state("invalid")],
+            "stale_equivalents": self.stale,
+            "coherent_reports": {one.id: one.coherent for one in self.verdicts if one.coherent},
+            "clean_executions": self.clean_executions,
+            "clean_reports": self.false_reports,
+            "executions": sum(one.executions for one in self.verdicts),
+            "executions_to_kill_median": statistics.median(one.executions for one in killed) if killed else None,
+            "story_steps_median": statistics.median(told) if told else None,
+            "choices_median": statistics.median(one.choices for one in killed) if killed else None,
+            "not_replayed": [one.id for one in killed if not one.replays],
+            "mutants": [one.model_dump() for one in self.verdicts],
+        }
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def world() -> str:
+    """Digest of everything that a verdict depends on beside the mutant."""
+    folders = [SOFTWARE / "src", SOFTWARE / "include" / "prismem", SOFTWARE / "tests"]
+    sources = [path for folder in folders for path in folder.glob("*.*")]
+    sources += [Path(__file__).with_name(name) for name in ("battery.py", "judge.py")]
+    return _digest([path for path in sources if path.is_file()]) + _digest([BUILD_SW / "libprismem_emu.so"])
+
+
+def key_of(mutant: Mutant, around: str) -> str:
+    """A verdict holds while this stays the same."""
+    return hashlib.sha256(around.encode() + mutant.id.encode() + mutant.source).hexdigest()
+
+
+def known(mutant: Mutant, around: str) -> Verdict | None:
+    """The verdict of an earlier run."""
+    path = WORK / mutant.slug / VERDICT_FILE
+    if not path.is_file():
+        return None
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return Verdict.model_validate(kept["verdict"]) if kept["key"] == key_of(mutant, around) else None
+
+
+def _judge_here(mutant: Mutant, around: str) -> None:
+    signal.alarm(WALL_S_MAX)
+    folder = WORK / mutant.slug
+    fault = mutant.id.partition(":")[2] if mutant.operator == "HAND" else "none"
+    verdict = judge(mutant, folder, fault)
+    kept = {"key": key_of(mutant, around), "verdict": verdict.model_dump()}
+    (folder / VERDICT_FILE).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def _clean_part(part: int, program: Path, answer: Path) -> None:
+    """A tenth of the battery of the right library: other seeds in each."""
+    signal.alarm(WALL_S_MAX)
+    from prismem.lib.mutation.battery import Trial
+
+    found = []
+    battery = Battery(program, "all", Trial(test="", seed=1 + 1000 * part))
+    if battery.hunt(CLEAN_FACTOR // CLEAN_PARTS, first_seed=1 + 1000 * part):
+        assert battery.session is not None
+        found.append(f"{battery.trial.model_dump_json()}: {battery.session.explorer.report()['faults'][:1]}")
+        battery.close()
+    answer.write_text(json.dumps({"found": found, "executions": battery.executions}), encoding="utf-8")
+
+
+Task = tuple[str, Callable[..., None], tuple[Any, ...]]
+
+
+def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None]) -> None:
+    """Run tasks, AT_ONCE at a time, each in a process of its own, so that a mutant can break nothing but itself."""
+    context = multiprocessing.get_context("fork")
+    running: dict[Any, tuple[str, Any]] = {}
+    exhausted = False
+    while not exhausted or running:
+        while not exhausted and len(running) < AT_ONCE:
+            task = next(tasks, None)
+            if task is None:
+                exhausted = True
+                break
+            name, function, arguments = task
+            process = context.Process(target=function, args=arguments, name=name)
+            process.start()
+            running[process.sentinel] = (name, process)
+        for sentinel in multiprocessing.connection.wait(list(running)) if running else []:
+            name, process = running.pop(sentinel)
+            process.join()
+            ended(name)
+
+
+def clean(tell: Callable[[str], None]) -> tuple[list[str], int]:
+    """CLEAN_FACTOR batteries over the library as it is: what was noticed, which must be nothing, and the executions."""
+    program = build(None, WORK / "clean")
+    answers = [WORK / "clean" / f"part{part}.json" for part in range(CLEAN_PARTS)]
+    tasks = iter([(str(part), _clean_part, (part, program, answers[part])) for part in range(CLEAN_PARTS)])
+    _in_processes(tasks, lambda name: tell(f"without a fault, part {int(name) + 1} of {CLEAN_PARTS}"))
+    found: list[str] = []
+    executions = 0
+    for part, answer in enumerate(answers):
+        if not answer.is_file():
+            found.append(f"part {part}: the process ended without an answer")
+            continue
+        raw = json.loads(answer.read_text(encoding="utf-8"))
+        found, executions = found + raw["found"], executions + raw["executions"]
+    return found, executions
+
+
+def choose(only: Sequence[str]) -> list[Mutant]:
+    """All mutants, or those whose id contains one of the texts, operator by operator.
+
+    Raises:
+        MisuseError: a text is in no id.
+    """
+    order = list(OPERATORS)
+    generated = generate()
+    generated.sort(key=lambda mutant: next(i for i, name in enumerate(order) if mutant.operator.startswith(name)))
+    mutants = by_hand() + generated
+    for text in only:
+        if not any(text in mutant.id for mutant in mutants):
+            raise MisuseError(f"--only {text}: no mutant has that in its id; `prismem mutants --list` names them")
+    return [mutant for mutant in mutants if not only or any(text in mutant.id for text in only)]
+
+
+def judge_all(mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, resume: bool = True) -> list[Verdict]:
+    """Verdicts in the order of the mutants; `tell` hears each with whether it was known before.
+
+    Raises:
+        PrismemError: a process ended without a verdict.
+    """
+    parts()
+    around = world()
+    by_id = {mutant.id: mutant for mutant in mutants}
+    found: dict[str, Verdict] = {}
+    for mutant in mutants:
+        verdict = known(mutant, around) if resume else None
+        if verdict is not None:
+            found[mutant.id] = verdict
+            tell(verdict, True)
+        else:
+            (WORK / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
+    tasks: Iterator[Task] = iter(
+        [(mutant.id, _judge_here, (mutant, around)) for mutant in mutants if mutant.id not in found]
+    )
+
+    def ended(name: str) -> None:
+        verdict = known(by_id[name], around)
+        if verdict is None:
+            raise PrismemError(f"{name}: its process ended without a verdict")
+        found[name] = verdict
+        tell(verdict, False)
+
+    _in_processes(tasks, ended)
+    return [found[mutant.id] for mutant in mutants]
+
+
+def summarize(verdicts: list[Verdict], equivalents: list[Equivalent], *, whole: bool) -> Summary:
+    """With what is wrong in the list of equivalents."""
+    summary = Summary(verdicts, equivalents)
+    summary.stale = stale(equivalents, verdicts, whole=whole)
+    return summary
+
+
+def write(summary: Summary, path: Path = RESULT) -> None:
+    """Leave result.json."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(summary.as_json(), indent=1) + "\n", encoding="utf-8")
