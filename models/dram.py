@@ -88,8 +88,9 @@ def _refresh_rest(media: Hbm | Ddr) -> Fraction:
     return 1 - Fraction(media.refresh_time.canonical, interval_ns) if interval_ns else Fraction(1)
 
 
-def _media_bounds(media: Hbm | Ddr, reads: Fraction, writes: Fraction) -> tuple[Fraction, Fraction]:
-    """Payload bounds (GB/s) of bus and banks when a line of payload costs so many reads and writes of this media."""
+def media_bounds(media: Hbm | Ddr, reads: Fraction, writes: Fraction) -> tuple[Fraction, Fraction]:
+    """Payload bounds (GB/s) of bus and banks when a line of payload costs so many reads and writes of this media; bank
+    bounds hold for lines that share no row."""
     line_ns = Fraction(LINE_BYTES * 16, media.rate.canonical) / media.channels.canonical
     turn_ns = Fraction(media.turn_time.canonical, WRITE_BATCH) / media.channels.canonical if reads else Fraction(0)
     bus = LINE_BYTES / ((reads + writes) * line_ns + writes * turn_ns)
@@ -107,12 +108,12 @@ def module_bounds_gb_per_s(profile: Profile, read_share: float, hit_share: float
     misses = reads * (1 - Fraction(hit_share))
     bounds: dict[str, float] = {}
     if profile.hbm.mode.canonical == HBM_CACHE:
-        bus, banks = _media_bounds(profile.hbm, reads - misses, writes + misses)
+        bus, banks = media_bounds(profile.hbm, reads - misses, writes + misses)
         bounds |= {"hbm": float(bus), "hbm banks": float(banks)}
     else:
         misses = reads
     if misses + writes:
-        bus, banks = _media_bounds(profile.ddr, misses, writes)
+        bus, banks = media_bounds(profile.ddr, misses, writes)
         bounds |= {"ddr": float(bus), "ddr banks": float(banks)}
     return bounds
 

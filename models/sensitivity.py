@@ -9,7 +9,7 @@ from typing import Any
 
 from prismem.models import dram, latency
 from prismem.models.flit import packing_bound_gb_per_s
-from prismem.models.frame import LINE_BYTES, single_bytes
+from prismem.models.frame import LINE_BYTES, Kind, single_bytes
 from prismem.models.profile import Profile
 from prismem.models.profile_tables import HBM_CACHE, HBM_MEMORY, HBM_OFF, Ddr, Fabric, Hbm, Section
 from prismem.models.quantity import Quantity
@@ -48,27 +48,43 @@ def miss_ns(profile: Profile) -> float:
     return latency.idle_ns(profile, "read") - latency.hbm_read_ns(profile) + latency.ddr_read_ns(profile)
 
 
-def _credit_loop_ns(profile: Profile, kind: str) -> float:
-    """Least time until a credit is back: the item out in a frame of its own, the frame that carries the credit."""
-    if profile.rack.fabric is Fabric.SWITCH:
-        ns = latency.serialization_ns(profile.switch.line_message.canonical, profile.switch.rate)
-        return float(ns + max(hop.canonical for hop in profile.switch.hop_times()))
-    way_ns = profile.path.phy_time.canonical + profile.path.fibre_length.canonical
-    frames = single_bytes(profile, "read" if kind == "read" else "write")
-    return 2 * way_ns + sum(float(Fraction(16 * size, profile.path.rate.canonical)) for size in frames)
+def _switch_loop_ns(profile: Profile) -> float:
+    """Least time until the credit of a hop is back."""
+    ns = latency.serialization_ns(profile.switch.line_message.canonical, profile.switch.rate)
+    return float(ns + max(hop.canonical for hop in profile.switch.hop_times()))
 
 
-def _credits(profile: Profile, reads: float) -> float:
+def _path_loop_ns(profile: Profile, kind: Kind, out: bool) -> float:
+    """Least time until the credit of a lightpath is back: there and back, and what it waits for a frame to ride in. At
+    the module that is the answer, or an acknowledgement of its own if that goes first; at the adapter, the next
+    request, which an answer lets go at once."""
+    path, stages = profile.path, latency.idle_stages_ns(profile, kind)
+    frames_ns = sum(16 * size / path.rate.canonical for size in single_bytes(profile, kind))
+    wait_ns = min(path.ack_time.canonical, stages["module_port"] + stages["media"] + stages["module_return"])
+    return 2 * (path.phy_time.canonical + path.fibre_length.canonical) + frames_ns + (wait_ns if out else 0)
+
+
+def _credits_gb_s(profile: Profile, reads: float) -> float:
     """Payload that credits allow; a class that carries nothing allows everything."""
     if profile.rack.fabric is Fabric.DIRECT:
         return float("inf")
     if profile.rack.fabric is Fabric.SWITCH:
-        return profile.switch.credits.canonical * LINE_BYTES / _credit_loop_ns(profile, "read")
+        return profile.switch.credits.canonical * LINE_BYTES / _switch_loop_ns(profile)
     path = profile.path
-    classes = [path.request_credits, path.read_credits] if reads else []
-    classes += [path.write_credits, path.completion_credits] if reads < 1 else []
-    kind = "read" if reads == 1 else "write"
-    return min(c.canonical for c in classes) * LINE_BYTES / _credit_loop_ns(profile, kind)
+    classes: list[tuple[Quantity, Kind, bool]] = []
+    if reads:
+        classes += [(path.request_credits, "read", True), (path.read_credits, "read", False)]
+    if reads < 1:
+        classes += [(path.write_credits, "write", True), (path.completion_credits, "write", False)]
+    return min(count.canonical * LINE_BYTES / _path_loop_ns(profile, kind, out) for count, kind, out in classes)
+
+
+def _media_gb_s(profile: Profile, reads: float) -> list[float]:
+    """Payload that buses and banks of the memory allow."""
+    if profile.hbm.mode.canonical == HBM_MEMORY:
+        bounds = dram.media_bounds(profile.hbm, Fraction(reads), 1 - Fraction(reads))
+        return [float(bound) for bound in bounds]
+    return list(dram.module_bounds_gb_per_s(profile, reads).values())
 
 
 def rate_gb_s(profile: Profile, reads: float) -> float:
@@ -78,8 +94,8 @@ def rate_gb_s(profile: Profile, reads: float) -> float:
         latency.path_bound_gb_per_s(profile, reads),
         packing_bound_gb_per_s(profile, reads),
         latency.window_bound_gb_per_s(profile, kind, profile.nic.tags.canonical),
-        _credits(profile, reads),
-        *dram.module_bounds_gb_per_s(profile, reads).values(),
+        _credits_gb_s(profile, reads),
+        *_media_gb_s(profile, reads),
     ]
     return min(bounds)
 

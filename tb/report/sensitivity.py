@@ -86,9 +86,11 @@ class Moved:
 
     @property
     def holds(self) -> bool:
-        """It moved, in the right direction, by the right amount."""
+        """It moved, in the right direction, by the right amount; a rate is the computed one with either value, too."""
         figure = FIGURES[self.row.metric]
         right_way = self.measured * self.computed > 0
+        if figure.unit == "GB/s":
+            right_way &= all(abs(m - c) <= figure.slack + figure.share * c for m, c in (self.before, self.after))
         return right_way and abs(self.measured - self.computed) <= figure.slack + figure.share * abs(self.computed)
 
 

@@ -1,13 +1,17 @@
 """Profiles: what a wrong one says, and that the numbers that follow from a right one are exact."""
 
+import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prismem.errors import MisuseError, ProfileError
+from prismem.models import latency
 from prismem.models import profile as profiles
 from prismem.models.quantity import Rate
-from prismem.paths import PROFILES
+from prismem.paths import PROFILES, ROOT
 
 
 def edited(tmp_path: Path, old: str, new: str) -> str:
@@ -127,6 +131,50 @@ def test_a_machine_without_hbm_needs_no_numbers_of_it() -> None:
     assert (niagara.hbm.channels.canonical, niagara.hbm.rate.source) == (1, "no HBM")
     with pytest.raises(ProfileError, match=r"hbm\.base.*missing"):
         profiles.load("niagara", ["hbm.mode=0"])
+
+
+def own_profile() -> dict[str, Any]:
+    """docs/profiles.md: niagara with the numbers of the example in their places."""
+    text = (ROOT / "docs" / "profiles.md").read_text()
+    example = text.partition("## A profile of your own")[2].partition("```toml")[2].partition("```")[0].strip()
+    assert len(example.splitlines()) <= 20
+    merged = tomllib.loads((profiles.PROFILES / "niagara.toml").read_text())
+    for key, value in tomllib.loads(example).items():
+        merged[key] = merged[key] | value if isinstance(value, dict) else value
+    return merged
+
+
+def as_toml(content: dict[str, Any]) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, dict)]
+    for name, table in content.items():
+        if isinstance(table, dict):
+            lines.append(f"[{name}]")
+            for key, value in table.items():
+                parts = value.items() if isinstance(value, dict) else ()
+                entry = ", ".join(f"{part} = {json.dumps(text)}" for part, text in parts)
+                lines.append(f"{key} = {{ {entry} }}" if entry else f"{key} = {json.dumps(value)}")
+    return "\n".join(lines)
+
+
+def test_the_example_of_the_documents_is_a_profile(tmp_path: Path) -> None:
+    """Twenty lines over a copy of niagara: it loads, and its latency follows from the example's numbers."""
+    content = own_profile()
+    file = tmp_path / "mine.toml"
+    file.write_text(as_toml(content))
+    mine, niagara = profiles.load(str(file)), profiles.load("niagara")
+    assert (mine.name, mine.rack.hosts.canonical, mine.ddr.channels.canonical) == ("mine", 4, 2)
+    stages, before = (latency.idle_stages_ns(machine, "read") for machine in (mine, niagara))
+    assert stages["cxl_request"] == 60 + 4  # 256 B at 64 GB/s
+    assert {name for name in stages if stages[name] != before[name]} == {"cxl_request", "cxl_response", "media"}
+
+
+def test_a_number_that_is_missing_is_named(tmp_path: Path) -> None:
+    content = own_profile()
+    del content["nic"]["decode_time"]
+    file = tmp_path / "mine.toml"
+    file.write_text(as_toml(content))
+    with pytest.raises(ProfileError, match=r"mine\.toml: nic\.decode_time: missing"):
+        profiles.load(str(file))
 
 
 def test_override_changes_one_number() -> None:
