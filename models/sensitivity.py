@@ -11,7 +11,7 @@ from prismem.models import dram, latency
 from prismem.models.flit import packing_bound_gb_per_s
 from prismem.models.frame import LINE_BYTES, Kind, single_bytes
 from prismem.models.profile import Profile
-from prismem.models.profile_tables import HBM_CACHE, HBM_MEMORY, HBM_OFF, Ddr, Fabric, Hbm, Section
+from prismem.models.profile_tables import HBM_MEMORY, HBM_OFF, Ddr, Fabric, Hbm, Section
 from prismem.models.quantity import Quantity
 
 ROW_LINES: dict[type[Section], int] = {Hbm: 16, Ddr: 64}  # lines of a DRAM row, of pf_mem.sv
@@ -56,12 +56,14 @@ def _switch_loop_ns(profile: Profile) -> float:
 
 def _path_loop_ns(profile: Profile, kind: Kind, out: bool) -> float:
     """Least time until the credit of a lightpath is back: there and back, and what it waits for a frame to ride in. At
-    the module that is the answer, or an acknowledgement of its own if that goes first; at the adapter, the next
-    request, which an answer lets go at once."""
+    the module that is the answer, at the adapter the next request, which the host makes when it has the answer; or an
+    acknowledgement of its own if that goes first."""
     path, stages = profile.path, latency.idle_stages_ns(profile, kind)
     frames_ns = sum(16 * size / path.rate.canonical for size in single_bytes(profile, kind))
-    wait_ns = min(path.ack_time.canonical, stages["module_port"] + stages["media"] + stages["module_return"])
-    return 2 * (path.phy_time.canonical + path.fibre_length.canonical) + frames_ns + (wait_ns if out else 0)
+    module_ns = stages["module_port"] + stages["media"] + stages["module_return"]
+    host_ns = stages["cxl_response"] + stages["cxl_request"] + stages["decode"]
+    wait_ns = min(path.ack_time.canonical, module_ns if out else host_ns)
+    return 2 * (path.phy_time.canonical + path.fibre_length.canonical) + frames_ns + wait_ns
 
 
 def _credits_gb_s(profile: Profile, reads: float) -> float:
@@ -149,12 +151,3 @@ def miss_share(profile: Profile, lines: int, requests: int) -> float:
     hbm = profile.hbm
     room = hbm.sets.canonical * hbm.ways.canonical * hbm.sector_lines.canonical
     return 1.0 if room < lines else lines / requests
-
-
-def refresh_meeting_share(profile: Profile) -> float:
-    """Share of the pairs of an HBM and a DDR5 bank that are ever refreshed at once; then neither serves a read."""
-    if profile.hbm.mode.canonical != HBM_CACHE:
-        return 0.0
-    hbm = dram.refresh_windows(profile.hbm, profile.hbm.banks.canonical)
-    ddr = dram.refresh_windows(profile.ddr, dram.sub_channel_banks(profile))
-    return sum(dram.overlap(one, other) for one in hbm for other in ddr) / (len(hbm) * len(ddr))

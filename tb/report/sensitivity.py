@@ -178,14 +178,6 @@ FIGURES: dict[str, Figure] = {
         lambda p: sensitivity.miss_share(p, *(int(runs()["rows"]["options"][key]) for key in ("lines", "requests"))),
         slack=0.02,
     ),
-    "late": Figure(
-        "some",
-        "1",
-        "reads that come late by a refresh, share",
-        lambda m: _counter(m, "mem_late_reads", second=0) / _accesses(m),
-        sensitivity.refresh_meeting_share,
-        slack=1.0,  # how often a read meets both windows depends on the traffic: the direction counts
-    ),
     "dead_path_ns": Figure(
         "dead_path",
         "ns",

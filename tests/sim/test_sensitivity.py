@@ -14,10 +14,12 @@ ROWS = list(sensitivity.rows())
 BRIEF = (
     "pfma-cxl.ack_time",
     "pfma-path.ack_time",
-    "pfma-path.write_credits",
+    "pfma-path.rate",
     "pfma-module.completion",
     "pfma-nic.timeout",
 )
+# Figures whose formula holds for every profile. Rates are judged row by row in the report: many need a build.
+EXACT = ("read_ns", "write_ns", "miss_ns", "visible_ns", "flits", "frames", "dead_cxl_ns", "dead_module_ns")
 
 
 def name(row: Row) -> str:
@@ -44,6 +46,6 @@ def test_a_number_moves_its_figure(row: Row) -> None:
 
 
 @pytest.mark.regress
-@pytest.mark.parametrize("row", [row for row in ROWS if name(row) not in BRIEF], ids=name)
-def test_every_number_moves_its_figure(row: Row) -> None:
+@pytest.mark.parametrize("row", [row for row in ROWS if row.metric in EXACT and name(row) not in BRIEF], ids=name)
+def test_every_latency_moves_by_the_computed_amount(row: Row) -> None:
     check(row)
