@@ -16,15 +16,36 @@ comma := ,
 HOOK_CFLAGS := -fsanitize=thread --param tsan-distinguish-volatile=1 -fno-builtin \
   -mstringop-strategy=libcall -g -fPIC -fno-omit-frame-pointer \
   -fno-optimize-sibling-calls -Wno-tsan -mclflushopt -mclwb -mmovdir64b -include prismem_hooks.h -I$(EMU_DIR)/include
+CXX_FUTEX := _ZNSt28__atomic_futex_unsigned_base
+CXX_DEADLINE := EPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE
 HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp strcpy strncpy \
   __memcpy_chk __memmove_chk __memset_chk \
   open open64 openat close fstat fstat64 stat flock fsync ftruncate posix_fallocate mmap mmap64 munmap msync madvise mlock \
   clock_gettime gettimeofday time nanosleep clock_nanosleep usleep sleep sched_yield getpid getrandom \
   abort exit _exit __assert_fail getenv shm_open shm_unlink \
-  read write pread pwrite fread fwrite send recv \
+  read write pread pwrite readv writev preadv pwritev send recv sendto recvfrom sendmsg recvmsg \
+  fread fwrite fgets fputs puts strcat strncat snprintf sprintf vsnprintf qsort \
+  rand srand random srandom syscall signal sigaction \
   pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
+  pthread_mutex_timedlock pthread_mutex_clocklock \
   pthread_cond_init pthread_cond_destroy pthread_cond_wait pthread_cond_signal pthread_cond_broadcast \
-  pthread_create pthread_join pthread_detach pthread_self pthread_equal pthread_once \
+  pthread_cond_timedwait pthread_cond_clockwait \
+  pthread_rwlock_init pthread_rwlock_destroy pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_rwlock_unlock \
+  pthread_rwlock_tryrdlock pthread_rwlock_trywrlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock \
+  pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock \
+  pthread_spin_init pthread_spin_destroy pthread_spin_lock pthread_spin_trylock pthread_spin_unlock \
+  pthread_barrier_init pthread_barrier_destroy pthread_barrier_wait \
+  sem_init sem_destroy sem_wait sem_trywait sem_timedwait sem_clockwait sem_post sem_getvalue \
+  pthread_create pthread_join pthread_exit pthread_detach pthread_self pthread_equal pthread_once \
+  pthread_key_create pthread_key_delete pthread_setspecific pthread_getspecific \
+  _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE \
+  _ZNSt6thread4joinEv _ZNSt6thread6detachEv \
+  _ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE \
+  _ZNSt18condition_variable10notify_oneEv _ZNSt18condition_variable10notify_allEv \
+  $(addsuffix $(CXX_DEADLINE),$(CXX_FUTEX)19_M_futex_wait_until $(CXX_FUTEX)26_M_futex_wait_until_steady) \
+  $(CXX_FUTEX)19_M_futex_notify_allEPj \
+  _ZNSt6chrono3_V212steady_clock3nowEv _ZNSt6chrono3_V212system_clock3nowEv \
+  __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort \
   malloc calloc realloc free aligned_alloc posix_memalign strdup \
   _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm \
   _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t

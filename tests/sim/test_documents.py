@@ -1,7 +1,8 @@
-"""The commands of the documents do what they say: each `make sim` line of README.md is run as it stands there."""
+"""The commands of the documents do what they say: runs of README.md as they stand there, and checks of programs."""
 
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -33,3 +34,36 @@ def test_command_of_the_readme(command: str) -> None:
     else:
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.startswith("PASS")
+
+
+CHECKS = ("README.md", "docs/bring_your_own.md")
+
+
+def checks() -> list[tuple[str, str]]:
+    """Lines that run `prismem check`, each with the story that the document shows behind it; empty: none."""
+    found: dict[str, str] = {}
+    for name in CHECKS:
+        blocks = re.findall(r"```\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+        for block, after in zip(blocks, [*blocks[1:], ""], strict=True):
+            if block.startswith(".venv/bin/prismem check "):
+                found[block.strip()] = after if after.startswith("FOUND") else found.get(block.strip(), "")
+    return sorted(found.items())
+
+
+def plain(story: str) -> str:
+    """Without line breaks, and without what differs from machine to machine: speed, and the time that it took."""
+    return re.sub(r" in [\d.]+ s \(\d+/s\)", "", " ".join(story.split()))
+
+
+def test_a_story_is_shown() -> None:
+    assert len(checks()) >= 4
+    assert any(story for _, story in checks())
+
+
+@pytest.mark.parametrize(("command", "story"), checks())
+def test_check_of_the_documents(command: str, story: str) -> None:
+    """A fault is found and told as the document shows it; in the mended twin there is none."""
+    done = subprocess.run(shlex.split(command), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == (0 if "MENDED" in command else 1), done.stdout + done.stderr
+    assert done.stdout.startswith("nothing found" if "MENDED" in command else "FOUND ")
+    assert plain(done.stdout).startswith(plain(story))

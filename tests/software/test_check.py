@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from check_support import PROGRAMS, check, lines_with, prismem
 
 from prismem.lib.check.compiler import build
 from prismem.lib.check.log import LOG_FILE
@@ -21,12 +19,13 @@ from prismem.lib.check.story import STEPS_MAX
 from prismem.lib.emu import MachineConfig, Policy
 from prismem.paths import ROOT
 
-EXAMPLES = ROOT / "software" / "examples" / "faulty"
-CASES = ROOT / "tests" / "software" / "programs" / "check_cases.c"
+EXAMPLES = ROOT / "software" / "examples"
+CASES = PROGRAMS / "check_cases.c"
 CLEAN_EXECUTIONS = 4000
 CHOICES_MAX = 6  # that a fault of an example needs after shrinking
 REPLAYED = ("no_flag_flush", "no_store_fence", "ring", "stack")
 
+MARK = "FAULT"  # in the whole programs, a comment on the line
 # Example: kind of the fault, the code that the suggestion (or, where there is none, the fault) has to name, hosts.
 FAULTS = {
     "no_data_flush": ("stale_read", "box->message = 42;", 2),
@@ -38,41 +37,33 @@ FAULTS = {
     "early_invalidate": ("stale_read", "return box->message == 42", 2),
     "clwb_reader": ("stale_read", "_mm_clwb(&box->message);", 2),
     "shared_line": ("lost_update", "mine->value = n;", 2),
-    "ring": ("stale_read", "record->words[i] = n << 8 | i;", 2),
-    "seqlock": ("stale_read", "atomic_load_explicit(&record->first", 2),
-    "bakery": ("stale_read", "return atomic_load_explicit(word", 3),
-    "double_buffer": ("lost_update", "buffer->words[0] = buffer->words[1] = n;", 2),
-    "stack": ("thread", "abort()", 1),
+    "ring": ("stale_read", MARK, 2),
+    "seqlock": ("stale_read", MARK, 2),
+    "bakery": ("stale_read", MARK, 3),
+    "double_buffer": ("lost_update", MARK, 2),
+    "stack": ("thread", MARK, 2),
 }
 
 
-def prismem(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command, as a user runs it."""
-    command = [str(Path(sys.executable).parent / "prismem"), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+def example(name: str) -> Path:
+    """The source: a whole program of a user's, or one of the small ones with a single fault."""
+    return next(path for folder in ("programs", "faulty") for path in (EXAMPLES / folder).glob(f"{name}.c*"))
 
 
-def check(program: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and JSON of a check."""
-    done = prismem("check", str(program), "--json", *arguments)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
-
-
-def lines_with(program: Path, code: str) -> list[str]:
-    """`file:line` of each line that holds this code."""
-    lines = program.read_text(encoding="utf-8").splitlines()
-    return [f"{program.name}:{number}" for number, line in enumerate(lines, 1) if code in line]
+def test_no_example_is_left_out() -> None:
+    files = [path for folder in ("programs", "faulty") for path in (EXAMPLES / folder).glob("*.c*")]
+    assert sorted(path.stem for path in files) == sorted(FAULTS)
+    assert sum(MARK in path.read_text(encoding="utf-8") for path in files) == 5
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_fault_is_found_and_named(name: str) -> None:
     """Within the time that is allowed the fault is found; the story names the right line, is short, and replays."""
     kind, code, hosts = FAULTS[name]
-    program = EXAMPLES / f"{name}.c"
+    program = example(name)
     status, result = check(program, "--hosts", str(hosts), "--time", "20")
     assert (status, result["found"], result["kind"]) == (1, True, kind)
-    assert result["elapsed_s"] < 20
+    assert result["elapsed_s"] < 10
     assert result["choices"] <= CHOICES_MAX
     advice = " ".join(line for line in result["story"] if line.startswith("mend")) or result["message"]
     assert any(f"{place} " in f"{advice} " or f"{place} (" in advice for place in lines_with(program, code)), advice
@@ -91,9 +82,7 @@ def test_the_fault_is_found_and_named(name: str) -> None:
 def test_the_mended_twin_is_clean(name: str) -> None:
     """The same program without the fault: nothing is reported in many times the executions that the fault needs."""
     hosts = FAULTS[name][2]
-    status, result = check(
-        EXAMPLES / f"{name}.c", "--hosts", str(hosts), "-D", "MENDED", "--executions", str(CLEAN_EXECUTIONS)
-    )
+    status, result = check(example(name), "--hosts", str(hosts), "-D", "MENDED", "--executions", str(CLEAN_EXECUTIONS))
     assert (status, result["found"], result["executions_cut"]) == (0, False, 0), result["story"]
     assert result["executions"] == CLEAN_EXECUTIONS
 
@@ -102,7 +91,7 @@ def test_the_mended_twin_is_clean(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, (kind, _, _) in FAULTS.items() if kind != "thread"])
 def test_one_coherent_cache_hides_it(name: str) -> None:
     """Faults of missing coherence do not show where there is coherence, except a flag set before its data."""
-    status, result = check(EXAMPLES / f"{name}.c", "--coherent", "--executions", "500")
+    status, result = check(example(name), "--coherent", "--executions", "500")
     assert (status, result["found"]) == (0, False), result["story"]
 
 
@@ -114,7 +103,7 @@ def explorer(program: Path, flags: tuple[str, ...] = ()) -> Explorer:
 
 def test_a_log_replays_identically_a_hundred_times() -> None:
     """Every digest of a replayed log is that of the execution that wrote it, with other executions in between."""
-    ex = explorer(EXAMPLES / "ring.c")
+    ex = explorer(example("ring"))
     try:
         ex.explore(Policy.RANDOM, seed=3, first=5, executions=1, time_ns=0, switch_every=4, event_every=5)
         log, key = ex.choices(), ex.fault()
@@ -128,7 +117,7 @@ def test_a_log_replays_identically_a_hundred_times() -> None:
 
 
 def test_equal_seeds_give_equal_executions_and_others_differ() -> None:
-    ex = explorer(EXAMPLES / "seqlock.c", ("-DMENDED",))
+    ex = explorer(example("seqlock"), ("-DMENDED",))
     try:
 
         def digest(seed: int, first: int) -> int:
@@ -144,7 +133,7 @@ def test_equal_seeds_give_equal_executions_and_others_differ() -> None:
 @pytest.mark.parametrize("strategy", [Strategy.PCT, Strategy.DFS])
 def test_logs_of_searches_replay(strategy: Strategy) -> None:
     """Executions that priorities or the exhaustive search chose replay with equal digests too."""
-    ex = explorer(EXAMPLES / "ring.c", ("-DMENDED",))
+    ex = explorer(example("ring"), ("-DMENDED",))
     whole = 0
     try:
         for executions in range(1, 60):
@@ -172,7 +161,7 @@ def test_logs_of_searches_replay(strategy: Strategy) -> None:
 @pytest.mark.parametrize("events", [0, 1])
 def test_a_small_program_is_searched_to_the_end(events: int) -> None:
     """The search ends by itself on a right program; it visits each execution once, whatever the chunks it is run in."""
-    ex = explorer(EXAMPLES / "no_data_flush.c", ("-DMENDED",))
+    ex = explorer(example("no_data_flush"), ("-DMENDED",))
 
     def dfs(first: int, executions: int) -> tuple[int, bool]:
         found = ex.explore(
@@ -213,13 +202,13 @@ SEARCHED = (
 @pytest.mark.parametrize("name", SEARCHED)
 def test_the_exhaustive_search_finds_every_fault(name: str) -> None:
     """What sleep sets leave out hides no fault."""
-    status, result = check(EXAMPLES / f"{name}.c", "--policy", "dfs")
+    status, result = check(example(name), "--policy", "dfs")
     assert (status, result["kind"]) == (1, FAULTS[name][0])
 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_priorities_find_every_fault(name: str) -> None:
-    status, result = check(EXAMPLES / f"{name}.c", "--policy", "pct", "--executions", "20000")
+    status, result = check(example(name), "--policy", "pct", "--executions", "20000")
     assert (status, result["kind"]) == (1, FAULTS[name][0])
 
 
@@ -324,17 +313,3 @@ def test_the_output_of_the_failing_execution_is_shown() -> None:
     again = prismem("replay", result["log"])
     assert "host 1 of 2 gives up" in again.stdout
     assert again.returncode == 1
-
-
-def documented() -> list[str]:
-    """Lines of the documents that run `prismem check`."""
-    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/bring_your_own.md")]
-    return sorted({line for text in texts for line in re.findall(r"^\.venv/bin/prismem check .*$", text, re.MULTILINE)})
-
-
-@pytest.mark.parametrize("command", documented())
-def test_documents_say_what_happens(command: str) -> None:
-    """The commands end as the documents say: a fault, or nothing in the mended twin."""
-    done = prismem(*shlex.split(command)[1:])
-    assert done.returncode == (0 if "MENDED" in command else 1), done.stdout + done.stderr
-    assert done.stdout.startswith("nothing found" if "MENDED" in command else "FOUND ")

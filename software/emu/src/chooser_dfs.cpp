@@ -70,7 +70,7 @@ Effect effect_of(const Option &option) {
 }
 
 bool writes(const Effect &effect, uint64_t line) {
-  if (line == kNever) return false;
+  if (line == kNever || line == kLocalStep) return false;
   if (line == kManyLines) return !effect.writes.empty();
   return std::find(effect.writes.begin(), effect.writes.end(), line) != effect.writes.end();
 }
@@ -84,7 +84,7 @@ bool independent(const Option &left, const Option &right) {
   }
   if (a.host != b.host && a.host >= 0 && b.host >= 0) return true;
   if (a.reads == kNever || b.reads == kNever) return true;
-  return a.reads != b.reads && a.reads != kManyLines && b.reads != kManyLines;
+  return a.reads != b.reads && std::max(a.reads, b.reads) < kLocalStep;
 }
 
 class DfsChooser final : public Chooser {

@@ -2,11 +2,23 @@
  * @file context.cpp
  * Entering and leaving a thread: what of it the hooks see in `g_fast`, errno, and the counters of its hits.
  */
+#include <cxxabi.h>
+
 #include <cerrno>
 
 #include "access.hpp"
 
 namespace prismem {
+
+namespace {
+
+/** Fibers share one thread of the system, so its exceptions are exchanged with them. */
+Exceptions &exceptions_here() {
+  thread_local Exceptions *const here = reinterpret_cast<Exceptions *>(abi::__cxa_get_globals());
+  return *here;
+}
+
+}  // namespace
 
 /** Add the hits of the running thread to its host and remember where it was. */
 void fold_counters(Thread &thread) {
@@ -47,6 +59,7 @@ void load_context(Thread &thread) {
   if (m.chooser->by_thread()) arm_budget(thread.step_mark);
   update_gate(thread);
   errno = thread.saved_errno;
+  exceptions_here() = thread.exceptions;
 }
 
 void clear_context() {
@@ -63,6 +76,7 @@ void switch_to(Thread *next) {
   if (next == &self) return;
   fold_counters(self);
   self.saved_errno = errno;
+  self.exceptions = exceptions_here();
   ++m.switches;
   if (next != nullptr) {
     note(Decision::kSwitch, static_cast<uint64_t>(self.tid), static_cast<uint64_t>(next->tid), now_ns(), nullptr);
@@ -79,6 +93,7 @@ void context_suspend() {
   Thread &self = *g_machine->current;
   fold_counters(self);
   self.saved_errno = errno;
+  self.exceptions = exceptions_here();
   clear_context();
 }
 

@@ -70,7 +70,7 @@ void restore_thread(Thread &thread) {
   thread.writes_ordered = false;
   thread.last_offset = kNever;
   thread.last_pc = 0;
-  thread.polls = thread.debt_ps = thread.step_mark = thread.steps = 0;
+  thread.polls = thread.polls_at_change = thread.debt_ps = thread.step_mark = thread.steps = 0;
   thread.clock.assign(thread.actor + 1, 0);
   thread.clock[thread.actor] = 1;
   thread.fence_release.clear();
@@ -80,6 +80,7 @@ void restore_thread(Thread &thread) {
   thread.next_line = kNever;
   thread.wake_ns = 0;
   thread.saved_errno = 0;
+  thread.exceptions = {};
   thread_start(thread);
   if (thread.flags & EMU_THREAD_AFTER_CRASH) {
     thread.state = ThreadState::kBlocked;
@@ -98,6 +99,7 @@ void restart(uint64_t seed) {
   for (Host &host : m.hosts) restore_host(host);
   m.port->forget();
   m.rng = Rng(seed);
+  m.program_rng = Rng(m.cfg.seed);
   m.state = EMU_RUNNING;
   m.finished = false;
   m.current = nullptr;

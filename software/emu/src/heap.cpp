@@ -1,8 +1,8 @@
 /**
  * @file heap.cpp
- * The heap of programs that run many times: blocks of a power of two from one arena, which is empty again before each
- * execution, so that every execution gets the same addresses and finds the same bytes. Memory that a program had before its
- * first execution, and memory of the C library's own, stays with the C library.
+ * The heap of programs that run many times: blocks of a power of two from an arena of its host, which is empty again before
+ * each execution, so that every execution gets the same addresses and finds the same bytes. Memory that a program had before
+ * its first execution, and memory of the C library's own, stays with the C library.
  */
 #include <sys/mman.h>
 
@@ -19,7 +19,8 @@ using namespace prismem;
 
 namespace {
 
-constexpr size_t kArenaBytes = size_t{1} << 34;  ///< address space, not memory
+constexpr size_t kHostBytes = size_t{1} << 32;  ///< of one host; address space, not memory
+constexpr size_t kArenaBytes = kHostBytes * EMU_HOSTS_MAX;
 constexpr size_t kHeaderBytes = 16;
 constexpr size_t kClasses = 40;
 /** What an execution has used beyond this goes back to the system afterwards. */
@@ -36,9 +37,14 @@ struct Free {
   Free *next;
 };
 
+/** A host's part of the arena: what one has freed never comes back in another, which would look as if they shared it. */
+struct Heap {
+  size_t used = 0;
+  Free *free[kClasses] = {};
+};
+
 uint8_t *g_arena = nullptr;
-size_t g_used = 0;
-Free *g_free[kClasses];
+Heap g_heaps[EMU_HOSTS_MAX];
 
 Header *header_of(const void *memory) {
   return reinterpret_cast<Header *>(const_cast<uint8_t *>(static_cast<const uint8_t *>(memory)) - kHeaderBytes);
@@ -64,16 +70,18 @@ size_t heap_size(const void *memory) {
 void *heap_take(size_t bytes, size_t align) {
   if (g_arena == nullptr) g_arena = static_cast<uint8_t *>(map_lazy(kArenaBytes));
   align = std::max(align, kHeaderBytes);
-  if (g_arena == nullptr || bytes > kArenaBytes / 4 || align > kArenaBytes / 4) return nullptr;
+  if (g_arena == nullptr || bytes > kHostBytes / 4 || align > kHostBytes / 4) return nullptr;
   const size_t needed = std::max<size_t>(bytes, 1) + align;
   const auto order = static_cast<uint32_t>(std::bit_width(needed - 1));
-  uint8_t *block = reinterpret_cast<uint8_t *>(g_free[order]);
+  const uint32_t host = g_machine->current->named_host;
+  Heap &heap = g_heaps[host];
+  uint8_t *block = reinterpret_cast<uint8_t *>(heap.free[order]);
   if (block != nullptr) {
-    g_free[order] = g_free[order]->next;
+    heap.free[order] = heap.free[order]->next;
   } else {
-    if (g_used + (size_t{1} << order) > kArenaBytes) return nullptr;
-    block = g_arena + g_used;
-    g_used += size_t{1} << order;
+    if (heap.used + (size_t{1} << order) > kHostBytes) return nullptr;
+    block = g_arena + host * kHostBytes + heap.used;
+    heap.used += size_t{1} << order;
   }
   const uint64_t first = reinterpret_cast<uint64_t>(block) + kHeaderBytes;
   auto *memory = reinterpret_cast<uint8_t *>((first + align - 1) & ~(align - 1));
@@ -84,16 +92,20 @@ void *heap_take(size_t bytes, size_t align) {
 void heap_give(void *memory) {
   const Header header = *header_of(memory);
   auto *block = reinterpret_cast<Free *>(static_cast<uint8_t *>(memory) - header.shift);
-  block->next = g_free[header.order];
-  g_free[header.order] = block;
+  Heap &heap = g_heaps[static_cast<size_t>(reinterpret_cast<uint8_t *>(block) - g_arena) / kHostBytes];
+  block->next = heap.free[header.order];
+  heap.free[header.order] = block;
 }
 
 void heap_reset() {
-  if (g_used == 0) return;
-  memset(g_arena, 0, std::min(g_used, kKeptBytes));
-  if (g_used > kKeptBytes) madvise(g_arena + kKeptBytes, g_used - kKeptBytes, MADV_DONTNEED);
-  g_used = 0;
-  std::fill(std::begin(g_free), std::end(g_free), nullptr);
+  for (size_t host = 0; host < g_machine->hosts.size(); ++host) {
+    Heap &heap = g_heaps[host];
+    if (heap.used == 0) continue;
+    uint8_t *begin = g_arena + host * kHostBytes;
+    memset(begin, 0, std::min(heap.used, kKeptBytes));
+    if (heap.used > kKeptBytes) madvise(begin + kKeptBytes, heap.used - kKeptBytes, MADV_DONTNEED);
+    heap = Heap{};
+  }
 }
 
 }  // namespace prismem

@@ -33,6 +33,12 @@ uint64_t version_at(uint64_t address) {
   return detecting() && in_view(address) ? g_fast.meta[(address - g_fast.view) >> 3].version() : 0;
 }
 
+/** Before an atomic operation outside of the pool: only the threads of the host can tell. */
+void local_step(Thread &thread) {
+  thread.next_line = kLocalStep;
+  count_step();
+}
+
 template <typename T>
 T atomic_load(T *p, int order, uint64_t pc) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
@@ -44,8 +50,7 @@ T atomic_load(T *p, int order, uint64_t pc) {
     trace(Event::kAtomicLoad, m.current->host, address - g_fast.view, sizeof(T), pc);
   } else {
     g_fast.store_armed = 0;
-    m.current->hook_pc = pc;
-    count_step();
+    local_step(*m.current);
   }
   const T value = *p;
   sync_acquire(*m.current, address, acquires(order));
@@ -67,8 +72,8 @@ void atomic_store(T *p, T value, int order, uint64_t pc) {
     trace(Event::kAtomicStore, thread.host, address - g_fast.view, sizeof(T), pc);
   } else {
     drain_for_store(thread);
-    thread.hook_pc = pc;
-    count_step();
+    local_step(thread);
+    ++g_machine->progress;
   }
   *p = value;
   thread.seen.clear();
@@ -80,9 +85,12 @@ void atomic_store(T *p, T value, int order, uint64_t pc) {
   }
 }
 
+/** Cause of an atomic event in the trace: it has compared before it stored. */
+constexpr uint64_t kCompared = 1;
+
 /** Read-modify-write; `apply` gives the new value, or false to leave the old one. Returns the old value. */
 template <typename T, typename Apply>
-T locked(T *p, int order, uint64_t pc, Apply apply) {
+T locked(T *p, int order, uint64_t pc, Apply apply, uint64_t cause = 0) {
   const uint64_t address = reinterpret_cast<uint64_t>(p);
   Thread &thread = *g_machine->current;
   g_fast.store_armed = 0;
@@ -96,26 +104,25 @@ T locked(T *p, int order, uint64_t pc, Apply apply) {
       drain_all(thread);
     } while (true);
   } else {
-    thread.hook_pc = pc;
-    count_step();
+    local_step(thread);
   }
   T old = *p;
   T next = old;
   const bool stores = apply(old, next);
-  if (pool) {
-    trace(stores ? Event::kAtomicUpdate : Event::kAtomicLoad, thread.host, address - g_fast.view, sizeof(T), pc);
-  }
+  if (pool && !stores) trace(Event::kAtomicLoad, thread.host, address - g_fast.view, sizeof(T), pc);
   sync_acquire(thread, address, acquires(order));
   if (!stores) {
     if (g_machine->exploring) spin_seen(thread, pc, static_cast<uint64_t>(old));
     return old;
   }
   thread.seen.clear();
+  if (!pool) ++g_machine->progress;
   const uint64_t replaced = version_at(address);
   if (pool) {
     const uint64_t steps = steps_now();
     g_fast.budget = std::max<int64_t>(g_fast.budget, 1);  // nothing may come between the load and the store
     slow_store(address, sizeof(T), pc);
+    trace(Event::kAtomicUpdate, thread.host, address - g_fast.view, sizeof(T), pc, cause);
     g_fast.budget = static_cast<int64_t>(g_machine->step_target - (steps + 1));  // what is due happens at the next hook
     g_fast.store_armed = 0;
   }
@@ -148,11 +155,12 @@ static bool compare_exchange(T *p, T *expected, T desired, int order, uint64_t p
     return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   bool success = false;
-  const T old = locked<T>(p, order, pc, [&](T value, T &next) {
+  const auto swap = [&](T value, T &next) {
     success = value == *expected;
     next = desired;
     return success;
-  });
+  };
+  const T old = locked<T>(p, order, pc, swap, kCompared);
   if (!success) *expected = old;
   return success;
 }

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "access.hpp"
+#include "intercept.hpp"
 #include "program.hpp"
 
 using namespace prismem;
@@ -27,12 +27,7 @@ namespace {
 
 /** Descriptors of the pool: far above any that the system gives out; the low bits name the host. */
 constexpr int kPoolDescriptor = 0x50000000;
-/** Process numbers of the hosts' programs. */
-constexpr int kFirstProcess = 1000;
 
-bool emulated() {
-  return g_fast.view_bytes != 0;
-}
 bool is_pool_descriptor(int fd) {
   return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX);
 }
@@ -85,10 +80,6 @@ void to_timespec(uint64_t ns, struct timespec *ts) {
   ts->tv_nsec = static_cast<long>(ns % 1000000000ull);
 }
 
-uint64_t to_ns(const struct timespec *ts) {
-  return static_cast<uint64_t>(ts->tv_sec) * 1000000000ull + static_cast<uint64_t>(ts->tv_nsec);
-}
-
 }  // namespace
 
 namespace prismem {
@@ -100,6 +91,7 @@ int pool_descriptor() {
 void ended_by(const char *what, uint64_t pc) {
   Fault fault = fault_here("thread", kNever, pc);
   fault.message = std::string(what);
+  if (programs_any()) fault.message += callers_of_program();
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);
 }
@@ -245,8 +237,9 @@ PRISMEM_EXPORT pid_t __wrap_getpid(void) {
 
 PRISMEM_EXPORT ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags) {
   if (!emulated()) return getrandom(buffer, bytes, flags);
+  Rng &rng = programs_any() ? g_machine->program_rng : g_machine->rng;
   for (size_t i = 0; i < bytes; ++i) {
-    const uint8_t value = static_cast<uint8_t>(g_machine->rng.below(256));
+    const auto value = static_cast<uint8_t>(rng.below(256));
     if (in_view(reinterpret_cast<uint64_t>(buffer) + i)) return fail(EFAULT);
     static_cast<uint8_t *>(buffer)[i] = value;
   }

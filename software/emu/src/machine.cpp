@@ -82,6 +82,7 @@ Machine::Machine(const emu_config &config)
       lines(config.pool_bytes >> kLineShift),
       view_stride(config.pool_bytes + kGuardBytes),
       rng(config.seed),
+      program_rng(config.seed),
       rtl(config.port == EMU_PORT_RTL) {
   hosts.resize(cfg.coherent ? 1 : cfg.hosts);
 }
@@ -287,6 +288,8 @@ PRISMEM_EXPORT void emu_sleep_ns(uint64_t ns) {
   if (g_fast.view_bytes == 0) return;
   g_fast.store_armed = 0;
   count_step();
+  ++g_machine->current->polls;
+  if (g_machine->exploring) check_idle();
   sleep_until(now_ns() + ns);
 }
 

@@ -43,6 +43,12 @@ struct Seen {
   uint64_t pc, value;
 };
 
+/** What the C++ runtime keeps a thread of the system: exceptions that are being handled, and how many are on their way. */
+struct Exceptions {
+  void *caught = nullptr;
+  unsigned uncaught = 0;
+};
+
 struct Thread {
   int tid = 0;
   uint32_t host = 0;
@@ -59,6 +65,7 @@ struct Thread {
   const char *wait_for = "";    ///< for the report of a deadlock
   int64_t status = 0;
   int saved_errno = 0;
+  Exceptions exceptions;
   bool detached = false;
   std::vector<int> joiners;
   std::vector<Pending> pending;
@@ -68,12 +75,12 @@ struct Thread {
   uint64_t last_offset = kNever;  ///< last pool access, for reports
   uint64_t last_pc = 0;
   uint64_t polls = 0;
-  uint64_t debt_ps = 0;  ///< RTL: time of accesses not yet realised
+  uint64_t polls_at_change = 0;  ///< when it was last seen that something has changed
+  uint64_t debt_ps = 0;          ///< RTL: time of accesses not yet realised
   uint64_t step_mark = 0;
   uint32_t first_flags = 0;     ///< `flags` before the first execution
   std::vector<Seen> seen;       ///< the last synchronizing loads, while nothing was stored in between
   uint64_t next_line = kNever;  ///< line of the step that it is about to make; kNever: none
-  uint64_t hook_pc = 0;         ///< of the last atomic operation on ordinary memory: it may crash in the hook
   bool spins = false;           ///< its last synchronizing load told it nothing new
   uint64_t steps = 0;           ///< hooked accesses and polls before `step_mark`
   uint32_t actor = 0;
@@ -165,6 +172,7 @@ struct Machine {
   uint64_t lines;
   uint64_t view_stride;  ///< from one host's view to the next
   Rng rng;
+  Rng program_rng;  ///< what programs get when they ask for random numbers: the same in every execution
   bool rtl;
   std::vector<Host> hosts;
   std::vector<std::unique_ptr<Thread>> threads;

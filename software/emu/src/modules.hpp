@@ -28,6 +28,8 @@ void block_current(ThreadState state, const char *wait_for);
 void wake(Thread &thread);
 void sleep_until(uint64_t wake_ns);
 void poll_once();
+/** Exploring: ends the run when all threads poll, or sleep and look again, and nothing changes. */
+void check_idle();
 /** RTL: let the time of the accesses so far pass (and `extra_ns`); true when the thread was away meanwhile. */
 bool realise_debt(uint64_t extra_ns);
 /** The run is over; does not return on a fiber. */

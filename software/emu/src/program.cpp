@@ -6,6 +6,7 @@
 #include "program.hpp"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -25,6 +26,7 @@ using Main = int (*)(int, char **, char **);
 constexpr time_t kSilentSeconds = 3;
 constexpr size_t kSignalStackBytes = 64 * 1024;
 constexpr size_t kCallsReported = 12;
+constexpr int kFramesMax = 64;
 
 /** Writable memory of a loaded program. */
 struct Segment {
@@ -78,15 +80,33 @@ int find_segments(struct dl_phdr_info *info, size_t, void *argument) {
   return 1;
 }
 
-/** Where the program was, and who called it, innermost first; frames of the emulator and of libraries are left out. */
-std::string calls_from(uint64_t pc, uint64_t frame, const Fiber &fiber) {
-  std::vector<uint32_t> pcs{pc_id(pc)};
+/** Return addresses by frame pointers, for a program that has jumped to where no code is. */
+std::vector<uint32_t> frames_from(uint64_t stack, uint64_t frame, const Fiber &fiber) {
+  std::vector<uint32_t> pcs;
+  if (fiber.holds(stack, 8)) pcs.push_back(pc_id(*reinterpret_cast<const uint64_t *>(stack)));
   while (pcs.size() < kCallsReported && fiber.holds(frame, 16) && frame % 8 == 0) {
     const auto *words = reinterpret_cast<const uint64_t *>(frame);
     if (words[1] == 0 || words[0] <= frame) break;
     if (!program_offset(words[1]).empty()) pcs.push_back(pc_id(words[1]));
     frame = words[0];
   }
+  return pcs;
+}
+
+/** Return addresses in the program of the calls that are under way, innermost first; `at`: where it crashed, or 0. */
+std::vector<uint32_t> frames_here(uint64_t at) {
+  void *frames[kFramesMax];
+  std::vector<uint32_t> pcs;
+  const int count = backtrace(frames, kFramesMax);
+  for (int i = 0; i < count && pcs.size() < kCallsReported; ++i) {
+    const auto pc = reinterpret_cast<uint64_t>(frames[i]);
+    if (!program_offset(pc).empty()) pcs.push_back(pc_id(pc == at ? pc + 1 : pc));  // as if it were a return address
+  }
+  return pcs;
+}
+
+/** Where the program was, and who called it; frames of the emulator and of libraries are left out. */
+std::string calls_text(const std::vector<uint32_t> &pcs) {
   std::string text;
   for (const Location &where : locate(pcs)) {
     if (where.source.empty()) continue;
@@ -98,6 +118,7 @@ std::string calls_from(uint64_t pc, uint64_t frame, const Fiber &fiber) {
 
 volatile uint64_t g_last_steps = 0;
 volatile time_t g_silent = 0;
+volatile bool g_unwinding = false;
 
 void crash(int number, siginfo_t *info, void *context) {
   Machine *m = g_machine;
@@ -109,14 +130,25 @@ void crash(int number, siginfo_t *info, void *context) {
   }
   const auto &registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
   const auto at = static_cast<uint64_t>(registers[REG_RIP]);
-  const uint64_t pc = program_offset(at).empty() ? m->current->hook_pc : at + 1;  // as if it were a return address
+  const bool inside = !program_offset(at).empty();
   if (number == SIGVTALRM) {
     const uint64_t steps = m->switches + steps_now();
     g_silent = steps == g_last_steps ? g_silent + 1 : 0;
     g_last_steps = steps;
-    if (g_silent < kSilentSeconds || program_offset(at).empty()) return;
+    if (g_silent < kSilentSeconds || !inside) return;
   }
-  Fault fault = fault_here("crash", kNever, pc);
+  Dl_info module;
+  std::vector<uint32_t> pcs;
+  if (dladdr(reinterpret_cast<void *>(at), &module) != 0 && !g_unwinding) {
+    g_unwinding = true;  // a stack that has been written over may crash whoever reads it
+    pcs = frames_here(at);
+  } else {
+    pcs = frames_from(static_cast<uint64_t>(registers[REG_RSP]), static_cast<uint64_t>(registers[REG_RBP]),
+                      m->current->fiber);
+  }
+  g_unwinding = false;
+  Fault fault = fault_here("crash", kNever, 0);
+  fault.pc = pcs.empty() ? 0 : pcs.front();
   fault.message = "host " + std::to_string(m->current->named_host) + ": ";
   if (number == SIGVTALRM) {
     fault.kind = "endless";
@@ -126,16 +158,24 @@ void crash(int number, siginfo_t *info, void *context) {
     if (number == SIGSEGV || number == SIGBUS) snprintf(where, sizeof where, " at address %p", info->si_addr);
     fault.message += std::string("the program crashed: ") + strsignal(number) + where;
   }
-  fault.message += " in " + calls_from(pc, static_cast<uint64_t>(registers[REG_RBP]), m->current->fiber);
+  const std::string calls = calls_text(pcs);
+  fault.message += calls.empty() ? ", and its stack tells nothing" : " in " + calls;
   m->faults.push_back(std::move(fault));
   end_run(EMU_FAULT);
 }
 
-constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGVTALRM};
+constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
 struct sigaction g_before[std::size(kCrashes)];
 uint8_t g_signal_stack[kSignalStackBytes];
 
 }  // namespace
+
+std::string callers_of_program() {
+  std::vector<uint32_t> pcs = frames_here(0);
+  if (pcs.size() < 2) return "";
+  pcs.erase(pcs.begin());
+  return ", called from " + calls_text(pcs);
+}
 
 bool programs_any() {
   return !g_programs.empty();

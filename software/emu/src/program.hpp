@@ -15,6 +15,8 @@ void programs_restore();
 void programs_forget();
 /** There are programs: exit() ends one, and their heap is the emulator's. */
 bool programs_any();
+/** The calls that have led to the innermost function of the program, as `, called from f at file:line, ...`; may be empty. */
+std::string callers_of_program();
 /** Other threads of this host end with its process. */
 void programs_end_host(uint32_t host);
 /** "name+0x..." of a code address, the same for every host's copy. */

@@ -64,21 +64,31 @@ namespace {
 constexpr size_t kSpinLoads = 4;
 /** Exploring: polls in a row, by all threads, without a store or a write to the device: nobody will ever go on. */
 constexpr uint64_t kIdlePollsMax = 4000;
+/** So many of them by each thread that can run: one that has been held up meanwhile may still change something. */
+constexpr uint64_t kOwnPollsMin = 16;
 
-/** Exploring: all poll, and nothing changes. */
+bool all_have_polled() {
+  for (const auto &thread : g_machine->threads) {
+    const bool waits = thread->state == ThreadState::kBlocked || thread->state == ThreadState::kDone;
+    if (!waits && thread->polls - thread->polls_at_change < kOwnPollsMin) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void check_idle() {
   Machine &m = *g_machine;
   const uint64_t version = g_fast.version + m.progress;
   if (version != m.idle_version) {
     m.idle_version = version;
     m.idle_rounds = 0;
-  } else if (++m.idle_rounds > kIdlePollsMax) {
+    for (auto &thread : m.threads) thread->polls_at_change = thread->polls;
+  } else if (++m.idle_rounds > kIdlePollsMax && all_have_polled()) {
     report_end("stuck", "stuck: all threads poll, and nothing that they wait for can change any more\n");
     end_run(EMU_STUCK);
   }
 }
-
-}  // namespace
 
 void spin_before(Thread &thread) {
   if (!thread.spins) return;
@@ -192,8 +202,8 @@ void block_current(ThreadState state, const char *wait_for) {
 
 void wake(Thread &thread) {
   if (thread.state == ThreadState::kReady || thread.state == ThreadState::kDone) return;
+  g_machine->progress += thread.state == ThreadState::kBlocked;  // a line or the end of a stall may bring nothing new
   thread.state = ThreadState::kReady;
-  ++g_machine->progress;
   g_machine->ready.push_back(thread.tid);
 }
 

@@ -58,7 +58,31 @@ std::string read_line(FILE *pipe) {
   return line;
 }
 
-/** Frames of inlined functions, innermost first, after a line with the address. Wrappers of intrinsics do not count. */
+/** Without parameters and without what the compiler adds to the names of parts of a function. */
+std::string short_name(std::string name) {
+  name = name.substr(0, name.find(" [clone"));
+  const size_t end = name.rfind(')');
+  if (end == std::string::npos) return name;
+  size_t depth = 0;
+  for (size_t i = end + 1; i-- > 0;) {
+    depth += name[i] == ')';
+    if (name[i] == '(' && --depth == 0) return i == 0 ? name : name.substr(0, i);
+  }
+  return name;
+}
+
+/** Headers that come with the compiler and the system: what is inlined from there belongs to the line that called it. */
+bool is_system(const std::string &source) {
+  for (const char *part : {"/usr/include/", "/usr/lib/", "/usr/local/include/", "/include/c++/"}) {
+    if (source.find(part) != std::string::npos) return true;
+  }
+  return source.find("prismem_hooks.h:") != std::string::npos;
+}
+
+/**
+ * Frames of inlined functions, innermost first, after a line with the address. The innermost one in the program's own
+ * files counts; if there is none, the outermost.
+ */
 void read_frames(FILE *pipe, const std::vector<size_t> &members, std::vector<Location> &found) {
   size_t member = 0;
   bool settled = true;
@@ -70,12 +94,13 @@ void read_frames(FILE *pipe, const std::vector<size_t> &members, std::vector<Loc
       continue;
     }
     std::string source = read_line(pipe);
-    if (settled || member == 0 || source.compare(0, 16, "prismem_hooks.h:") == 0) continue;
+    if (settled || member == 0) continue;
     Location &where = found[members[member - 1]];
-    if (line[0] != '?') where.function = line;
+    if (line[0] != '?') where.function = short_name(line);
     source = source.substr(0, source.find(" (discriminator"));
-    if (!source.empty() && source[0] != '?' && source.find(":?") == std::string::npos) where.source = source;
-    settled = true;
+    const bool known = !source.empty() && source[0] != '?' && source.find(":?") == std::string::npos;
+    if (known) where.source = base_name(source.c_str());
+    settled = !known || !is_system(source);
   }
 }
 
@@ -101,7 +126,7 @@ std::vector<Location> locate(const std::vector<uint32_t> &pcs) {
     if (!addresses[i].object.empty()) by_object[addresses[i].object].push_back(i);
   }
   for (const auto &[object, members] : by_object) {
-    std::string command = "addr2line -a -i -f -C -s -e " + quote_for_shell(object);
+    std::string command = "addr2line -a -i -f -C -e " + quote_for_shell(object);
     for (const size_t i : members) {
       char text[32];
       snprintf(text, sizeof text, " 0x%llx", static_cast<unsigned long long>(addresses[i].offset - 1));

@@ -1,13 +1,12 @@
 /**
  * @file trace.cpp
  * The trace of one execution and its JSON. Hooks come before the access and know no value, so the value of a store is read
- * from the host's view when the next event of its thread comes.
+ * from the host's view when the next event comes.
  */
 #include "trace.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "access.hpp"
 #include "json.hpp"
@@ -22,19 +21,19 @@ constexpr size_t kTraceEventsMax = 200000;
 constexpr uint16_t kNoThread = 0xffff;
 
 std::vector<TraceEvent> g_trace;
-std::unordered_map<uint16_t, size_t> g_open;  ///< by thread: its last access, whose value is not known yet
+std::vector<size_t> g_open;  ///< accesses whose value is not known yet
 
 bool has_value(Event event) {
   return event <= Event::kAtomicUpdate;
 }
 
-void close_value(uint16_t thread) {
-  const auto it = g_open.find(thread);
-  if (it == g_open.end()) return;
-  TraceEvent &event = g_trace[it->second];
-  const Host &host = g_machine->hosts[event.host];
-  memcpy(&event.value, host.view + event.offset, std::min<uint64_t>(event.bytes, 8));
-  g_open.erase(it);
+void close_values() {
+  for (const size_t index : g_open) {
+    TraceEvent &event = g_trace[index];
+    const Host &host = g_machine->hosts[event.host];
+    memcpy(&event.value, host.view + event.offset, std::min<uint64_t>(event.bytes, 8));
+  }
+  g_open.clear();
 }
 
 const char *name_of(Event event) {
@@ -56,10 +55,19 @@ void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint
   const Machine &m = *g_machine;
   if (g_trace.size() >= kTraceEventsMax) return;
   const uint16_t thread = m.current == nullptr ? kNoThread : static_cast<uint16_t>(m.current->tid);
-  close_value(thread);
-  g_trace.push_back(
-      {event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, bytes, 0, cause});
-  if (has_value(event)) g_open[thread] = g_trace.size() - 1;
+  close_values();
+  const auto add = [&](uint64_t count) {
+    g_trace.push_back(
+        {event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, count, 0, cause});
+    if (has_value(event)) g_open.push_back(g_trace.size() - 1);
+  };
+  while (has_value(event) && (offset % kLineBytes) + bytes > kLineBytes) {  // an event concerns one line
+    const uint64_t piece = kLineBytes - offset % kLineBytes;
+    add(piece);
+    offset += piece;
+    bytes -= piece;
+  }
+  add(bytes);
 }
 
 }  // namespace prismem
@@ -69,7 +77,7 @@ using namespace prismem;
 PRISMEM_EXPORT const char *emu_trace(void) {
   if (g_machine == nullptr) return "[]";
   Machine &m = *g_machine;
-  while (!g_open.empty()) close_value(g_open.begin()->first);
+  close_values();
   std::vector<uint32_t> pcs;
   for (const TraceEvent &event : g_trace) pcs.push_back(event.pc);
   std::sort(pcs.begin(), pcs.end());

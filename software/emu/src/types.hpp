@@ -81,6 +81,7 @@ inline bool is_read(RequestKind kind) {
 inline constexpr uint32_t kStages = 12;
 inline constexpr uint64_t kNever = UINT64_MAX;
 inline constexpr uint64_t kManyLines = kNever - 1;  ///< a step that concerns more than one line
+inline constexpr uint64_t kLocalStep = kNever - 2;  ///< a step that concerns the threads of its own host only
 
 /** One line read or write on its way between a host and the device. */
 struct Request {

@@ -5,7 +5,7 @@
 #ifndef EXAMPLES_FAULTY_MAILBOX_H
 #define EXAMPLES_FAULTY_MAILBOX_H
 
-#include "shared.h"
+#include "../shared.h"
 
 struct mailbox {
   _Alignas(LINE_BYTES) uint64_t message;

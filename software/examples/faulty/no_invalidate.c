@@ -2,7 +2,7 @@
  * A mailbox that is used twice: the receiver answers each message by emptying the box.
  * The fault: the receiver never drops its copy of the message, so the second time it may read the first one.
  */
-#include "shared.h"
+#include "../shared.h"
 
 enum { MESSAGES = 2 };
 

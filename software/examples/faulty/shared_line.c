@@ -2,7 +2,7 @@
  * Every host counts in a word of its own and publishes it.
  * The fault: the words share a line. A cache writes whole lines back, and with them the old words of the other hosts.
  */
-#include "shared.h"
+#include "../shared.h"
 
 enum { HOSTS_MAX = 64, ROUNDS = 3 };
 

@@ -23,22 +23,37 @@ CXX_ENDINGS = (".cc", ".cpp", ".cxx", ".C")
 # A copy for each host must not share anything with the others: no unique symbols, own definitions first, and the C++
 # library's templates are compiled here, where their accesses are seen.
 PROGRAM_CFLAGS = ("-O2", "-fno-gnu-unique", "-D_GLIBCXX_EXTERN_TEMPLATE=0")
+# The hooks' header comes before a program's own choice of features, so C gets all of them, as C++ does.
+C_CFLAGS = ("-std=gnu11", "-D_GNU_SOURCE=")
 PROGRAM_LDFLAGS = ("-shared", "-Wl,-Bsymbolic")
 # Calls that would leave the machine, or wait for something that is not part of it: what to use instead.
 REFUSED = {
     ("fork", "vfork", "clone", "execve", "execv", "execvp", "execl", "execlp", "posix_spawn", "system", "popen"):
         "a host runs one process; --hosts gives each host its own",
-    ("syscall", "process_vm_readv", "process_vm_writev", "io_uring_enter", "mremap"):
-        "system calls without a wrapper are not followed; use loads, stores and memcpy",
-    ("pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_spin_lock", "pthread_barrier_wait", "sem_wait",
-     "sem_post"):
-        "use pthread_mutex_t and pthread_cond_t, or C11 atomics",
-    ("pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_mutex_timedlock", "sem_timedwait"):
-        "waits with a time-out are not followed; use pthread_cond_wait",
-    ("_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
-     "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"):
-        "std::thread and std::condition_variable are not followed; use POSIX threads",
+    ("process_vm_readv", "process_vm_writev", "io_uring_enter", "mremap"):
+        "the kernel would reach past the caches; use loads, stores and memcpy",
+    ("shmget", "shmat", "semop", "semget", "msgsnd", "msgrcv", "mq_open", "sem_open"):
+        "objects of the kernel do not reach from host to host; map the memory with shm_open or /dev/dax*, and tell the "
+        "others by words in it",
+    ("poll", "ppoll", "select", "epoll_wait", "accept", "connect", "wait", "waitpid", "pause", "sigwait"):
+        "nothing outside of the hosts answers; leave sockets, children and signals out of what is checked",
+    ("pthread_cancel", "pthread_kill", "kill", "alarm", "setitimer", "timer_create"):
+        "threads are not interrupted from outside; let them look at a flag",
+    ("makecontext", "swapcontext", "setcontext"):
+        "stacks of the program's own are not followed; use threads",
+    ("_ZNSt13random_device9_M_getvalEv",):
+        "an execution has to give the same numbers again; seed the generator with a number, or use getrandom()",
 }  # fmt: skip
+# Calls that do less than elsewhere, without harm.
+WARNED = {
+    ("msync", "madvise", "mlock"):
+        "on pool memory it does nothing, as on a DAX device: only flushes write lines back",
+    ("signal", "sigaction"): "nobody sends signals; the handler is never called",
+    ("pthread_mutexattr_setpshared", "pthread_condattr_setpshared", "pthread_rwlockattr_setpshared",
+     "pthread_barrierattr_setpshared"):
+        "hosts do not share the object, whatever is set here",
+}  # fmt: skip
+SHOWN = {"_ZNSt13random_device9_M_getvalEv": "std::random_device"}
 
 
 @dataclass(frozen=True)
@@ -71,22 +86,21 @@ def hook_flags() -> tuple[list[str], list[str]]:
 
 def _compile(source: Path, flags: list[str], folder: Path) -> tuple[Path, str]:
     target = folder / f"{source.stem}.{hashlib.sha256(str(source).encode()).hexdigest()[:8]}.o"
-    compiler, standard = ("g++", "-std=gnu++20") if source.suffix in CXX_ENDINGS else ("gcc", "-std=gnu11")
-    command = [compiler, standard, *flags, "-c", str(source), "-o", str(target)]
+    compiler = ["g++", "-std=gnu++20"] if source.suffix in CXX_ENDINGS else ["gcc", *C_CFLAGS]
+    command = [*compiler, *flags, "-c", str(source), "-o", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MisuseError(f"{relative(source)} does not compile:\n{done.stderr.rstrip()}")
     return target, done.stderr.rstrip()
 
 
-def _refused(target: Path) -> Iterator[str]:
-    """Calls in an object that cannot be followed, each with the cure."""
+def _called(target: Path, table: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Calls in an object that are in a table, each with the table's text."""
     done = subprocess.run(["nm", "-u", "--format=posix", str(target)], capture_output=True, text=True, check=False)
     called = {line.split()[0].split("@")[0] for line in done.stdout.splitlines() if line.strip()}
-    for names, cure in REFUSED.items():
+    for names, text in table.items():
         for name in sorted(called.intersection(names)):
-            shown = "std::thread or std::condition_variable" if name.startswith("_Z") else f"{name}()"
-            yield f"{target.name.split('.')[0]}: calls {shown}: {cure}"
+            yield f"{target.name.split('.')[0]}: calls {SHOWN.get(name, name + '()')}: {text}"
 
 
 def build(sources: tuple[Path, ...], hosts: int, extra: tuple[str, ...] = ()) -> Binary:
@@ -115,7 +129,7 @@ def _build_in(folder: Path, sources: tuple[Path, ...], hosts: int, flags: list[s
     built = [_compile(source, flags, folder) for source in sources]
     scanner = _scanner()
     findings = [str(finding) for target, _ in built for finding in scanner.scan(target)]
-    findings += [text for target, _ in built for text in _refused(target)]
+    findings += [text for target, _ in built for text in _called(target, REFUSED)]
     if findings:
         raise MisuseError("what the hooks cannot see would go past the check:\n" + "\n".join(findings))
     library = folder / "program.so"
@@ -140,4 +154,6 @@ def _build_in(folder: Path, sources: tuple[Path, ...], hosts: int, flags: list[s
         copy.unlink(missing_ok=True)
         shutil.copyfile(library, copy)
         copies.append(copy)
-    return Binary(tuple(copies), tuple(text for _, text in built if text))
+    warnings = [text for _, text in built if text]
+    warnings += [text for target, _ in built for text in _called(target, WARNED)]
+    return Binary(tuple(copies), tuple(warnings))

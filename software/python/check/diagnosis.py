@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from prismem.lib.check.log import Fault
-from prismem.lib.check.trace import COMMIT_OF_CLWB, FLUSHES, LOADS, STORES, Event, Trace
+from prismem.lib.check.trace import COMMIT_OF_CLWB, COMPARED, FLUSHES, LOADS, STORES, Event, Trace
 
 
 @dataclass
@@ -100,6 +100,12 @@ def _writer(trace: Trace, fault: Fault, store: Event, release: Event | None) -> 
         return Diagnosis(
             f"host {host} flushes {_line(line)} at {flush.place} only after {release.place} has told the others",
             f"move the flush, and a fence behind it, before {release.place}",
+        ).show(flush, commit)
+    if release is not None and commit is not None and commit.n < release.n:
+        return Diagnosis(
+            f"{flush.event.upper()} of {_line(line)} at {flush.place} is complete for the CPU before the others are "
+            "told, but the device does not have the line yet: completion is posted",
+            f"nothing on the CPU: the device has to answer for {_line(line)} before {release.place} tells the others",
         ).show(flush, commit)
     return Diagnosis(
         f"{flush.event.upper()} of {_line(line)} at {flush.place} has not taken effect when the others are told: "
@@ -196,6 +202,8 @@ def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
 def _own_check(fault: Fault, trace: Trace) -> Diagnosis:
     """The program itself says that something is wrong: show the last accesses to the lines that it looked at last."""
     end = len(trace.events)
+    if fault.kind in ("thread", "check") and (came_back := _came_back(trace)) is not None:
+        return came_back
     loads = [e for e in trace.events if e.event in LOADS and e.thread == fault.thread][-4:]
     found = Diagnosis("the program's own check failed; no store was missed that the program had ordered before it", "")
     if fault.kind in ("crash", "endless", "unseen"):
@@ -203,6 +211,27 @@ def _own_check(fault: Fault, trace: Trace) -> Diagnosis:
     for load in loads:
         found.show(load, *_origins(trace, load, end))
     return found
+
+
+def _came_back(trace: Trace) -> Diagnosis | None:
+    """The last compare-and-swap that took a value for unchanged which others had changed and changed back (ABA)."""
+    for swap in reversed(trace.events):
+        if swap.event != "atomic-update" or swap.cause != COMPARED:
+            continue
+        here = [e for e in trace.events[: swap.n] if e.offset == swap.offset and e.event.startswith("atomic-")]
+        seen = next((e for e in reversed(here) if e.thread == swap.thread), None)
+        if seen is None:
+            continue
+        changes = [e for e in here if e.n > seen.n and e.event in STORES]
+        if not changes or changes[-1].value != seen.value or all(e.value == seen.value for e in changes):
+            continue
+        found = Diagnosis(
+            f"the compare-and-swap at {swap.place} finds the value {seen.value:#x} again, which thread "
+            f"{changes[0].thread} has changed and changed back meanwhile (ABA): what was read between is out of date",
+            f"count the changes in the word that is compared at {swap.place}",
+        )
+        return found.show(seen, changes[0], changes[-1], swap)
+    return None
 
 
 def _origins(trace: Trace, load: Event, end: int) -> tuple[Event | None, Event | None]:

@@ -50,6 +50,7 @@ class Request(BaseModel):
     seed: int = 1
     steps: int = 200_000
     coherent: bool = False
+    posted: bool = False
 
     def paths(self) -> tuple[Path, ...]:
         """The source files."""

@@ -76,6 +76,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
             "pool_bytes": request.pool_bytes,
             "seed": request.seed,
             "coherent": request.coherent,
+            "posted": request.posted,
             "steps": request.steps,
             "policies": request.policies,
             "executions": request.executions,

@@ -75,12 +75,15 @@ def text(fault: Fault, trace: Trace, diagnosis: Diagnosis, sources: Sequence[Pat
     """Lines of the story."""
     shown = steps(trace, diagnosis)
     lines = [headline(fault), ""]
-    width = max([len(action(event)) for event in shown], default=0)
-    for event in shown:
+    threads = {(event.host, event.thread) for event in shown if event.thread >= 0}
+    several = len(threads) > len({host for host, _ in threads})
+    who = [f"host {e.host}" + (f" thread {e.thread}" if several and e.thread >= 0 else "") for e in shown]
+    first, width = (max(map(len, column), default=0) for column in (who, [action(event) for event in shown]))
+    for subject, event in zip(who, shown, strict=True):
         code = source_text(event.source, sources)
         where = f"  {event.place}" if event.source else ""
         shown_code = f"  | {code}" if code and len(code) < 60 else ""
-        lines.append(f"  {event.t:>6}  host {event.host}  {action(event):{width}}{where}{shown_code}".rstrip())
+        lines.append(f"  {event.t:>6}  {subject:{first}}  {action(event):{width}}{where}{shown_code}".rstrip())
     if shown:
         lines.append("")
     if diagnosis.why:

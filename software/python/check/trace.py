@@ -10,6 +10,7 @@ FLUSHES = ("clflush", "clflushopt", "clwb")
 STORES = ("store", "atomic-store", "atomic-update", "stream")
 RELEASES = ("atomic-store", "atomic-update")
 LOADS = ("load", "atomic-load")
+COMPARED = 1  # `cause` of an atomic update: a compare-and-swap
 COMMIT_OF_CLWB = 2  # `cause` of a commit: enum PendingKind
 
 

@@ -128,6 +128,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         pool_bytes=pool_size(request["pool_bytes"]),
         seed=request["seed"],
         coherent=request["coherent"],
+        completion_posted=request["posted"],
         step_limit=request["steps"],
         switch_every=8,
         event_every=5,

@@ -38,6 +38,11 @@ def make_request(programs: tuple[Path, ...], **asked: Any) -> Request:
     for policy in asked["policies"]:
         if policy not in POLICIES:
             raise MisuseError(f"--policy {policy}: one of {', '.join(POLICIES)}")
+    policies = list(asked["policies"] or POLICIES)
+    if asked["posted"]:  # when a write lands is not among the choices of the exhaustive search
+        policies = [policy for policy in policies if policy != "dfs"]
+        if not policies:
+            raise MisuseError("--policy dfs: does not go with --posted; leave one of them out")
     # A number of executions alone is the only bound; otherwise time is.
     time_s = asked["time"] or (10.0 if asked["executions"] is None else 3600.0)
     flags = [f"-D{text}" for text in asked["defines"]] + [f"-I{Path(text).resolve()}" for text in asked["includes"]]
@@ -52,12 +57,13 @@ def make_request(programs: tuple[Path, ...], **asked: Any) -> Request:
         flags=flags,
         pool_paths=list(asked["pools"]),
         pool_bytes=pool_size(asked["pool_mib"] << 20),
-        policies=list(asked["policies"] or POLICIES),
+        policies=policies,
         executions=asked["executions"] or 10**12,
         time_s=time_s,
         seed=asked["seed"],
         steps=asked["steps"],
         coherent=asked["coherent"],
+        posted=asked["posted"],
     )
 
 

@@ -104,12 +104,22 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
 @click.option(
     "--coherent", is_flag=True, help="All hosts in one coherent cache: what is found is no matter of flushes."
 )
+@click.option("--posted", is_flag=True, help="Flushes and fences complete before the device has the line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(programs: tuple[Path, ...], as_json: bool, **asked: Any) -> None:
     """Search a C or C++ program for missing flushes, fences and invalidates; exit code 1 when there is one."""
     from prismem.cli.check import make_request, run
 
     sys.exit(EXIT_PASSED if run(Console(), make_request(programs, **asked), as_json=as_json) else EXIT_FAILED)
+
+
+@cli.command("paper-audit")
+@click.option("--write", "to_file", is_flag=True, help="Write docs/paper_audit.md instead of printing it.")
+def paper_audit(to_file: bool) -> None:
+    """Run the programs of software/examples/tract_as_printed and say what becomes of each claim of the paper."""
+    from prismem.cli.paper_audit import document, write
+
+    click.echo(write() if to_file else document().rstrip())
 
 
 @cli.command()

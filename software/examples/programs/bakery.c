@@ -2,7 +2,7 @@
  * Lamport's bakery lock: the lock that needs no atomic operation, which no two hosts have. It guards a counter.
  * The fault: a host looks at the others' tickets without dropping its copies first, and sees no one before it.
  */
-#include "shared.h"
+#include "../shared.h"
 
 enum { HOSTS_MAX = 4, ROUNDS = 2 };
 
@@ -25,7 +25,7 @@ static uint64_t get(_Atomic uint64_t *word) {
 #ifdef MENDED
   flush(word, sizeof *word);
 #endif
-  return atomic_load_explicit(word, memory_order_acquire);
+  return atomic_load_explicit(word, memory_order_acquire); /* FAULT */
 }
 
 static void lock(struct bakery *bakery, unsigned me, unsigned hosts) {
@@ -54,8 +54,7 @@ static void unlock(struct bakery *bakery, unsigned me) {
 
 int main(void) {
   struct bakery *bakery = map_pool();
-  const char *text = getenv("PRISMEM_HOSTS");
-  const unsigned hosts = text == NULL ? 1 : (unsigned)atoi(text);
+  const unsigned hosts = host_count();
   if (bakery == NULL || hosts > HOSTS_MAX) return 2;
   for (unsigned round = 0; round < ROUNDS; ++round) {
     lock(bakery, host_id(), hosts);

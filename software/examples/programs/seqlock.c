@@ -3,7 +3,7 @@
  * even number before and after has seen both words of one time.
  * The fault: the reader drops its copy of the sequence, but not that of the words.
  */
-#include "shared.h"
+#include "../shared.h"
 
 enum { UPDATES = 3, LOOKS = 4 };
 
@@ -42,7 +42,7 @@ static int reader(struct record *record) {
       first = get(&record->first);
       second = get(&record->second);
 #else
-      first = atomic_load_explicit(&record->first, memory_order_acquire);
+      first = atomic_load_explicit(&record->first, memory_order_acquire); /* FAULT */
       second = atomic_load_explicit(&record->second, memory_order_acquire);
 #endif
       after = get(&record->sequence);

@@ -2,7 +2,7 @@
  * A mailbox with two buffers: the writer fills one while the other may be read, and then says which one is current.
  * The fault: both buffers lie in one line, so filling one takes away the other half's newer bytes from its reader.
  */
-#include "shared.h"
+#include "../shared.h"
 
 enum { UPDATES = 4 };
 
@@ -25,7 +25,7 @@ static int writer(struct mailbox *box) {
     struct buffer *buffer = &box->buffers[n % 2];
     do flush(&box->taken, sizeof box->taken);
     while (atomic_load_explicit(&box->taken, memory_order_acquire) + 1 < n);
-    buffer->words[0] = buffer->words[1] = n;
+    buffer->words[0] = buffer->words[1] = n; /* FAULT */
     flush(buffer, sizeof *buffer);
     atomic_store_explicit(&box->current, n, memory_order_release);
     flush(&box->current, sizeof box->current);

@@ -2,17 +2,21 @@
  * What the examples share: mapping the memory and the instructions for it. Ordinary C for Linux; nothing here is prismem's.
  * Every host runs the same program and learns from its environment which one it is.
  */
-#ifndef EXAMPLES_FAULTY_SHARED_H
-#define EXAMPLES_FAULTY_SHARED_H
+#ifndef EXAMPLES_SHARED_H
+#define EXAMPLES_SHARED_H
 
 #include <fcntl.h>
 #include <immintrin.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __cplusplus
+#include <atomic>
+#else
+#include <stdatomic.h>
+#endif
 
 enum { LINE_BYTES = 64, POOL_BYTES = 2 << 20 };
 
@@ -24,9 +28,15 @@ static inline void *map_pool(void) {
   return pool == MAP_FAILED ? NULL : pool;
 }
 
+static inline unsigned number_from(const char *variable, unsigned otherwise) {
+  const char *text = getenv(variable);
+  return text == NULL ? otherwise : (unsigned)strtoul(text, NULL, 10);
+}
 static inline unsigned host_id(void) {
-  const char *text = getenv("PRISMEM_HOST_ID");
-  return text == NULL ? 0 : (unsigned)atoi(text);
+  return number_from("PRISMEM_HOST_ID", 0);
+}
+static inline unsigned host_count(void) {
+  return number_from("PRISMEM_HOSTS", 1);
 }
 
 /* Write the lines back to the memory and drop them from this host's cache; done when this returns. */
