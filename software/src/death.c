@@ -21,8 +21,8 @@ static void publish_verdict(pm_pool *pool, const pmi_manager *m, uint32_t node) 
 
 static void publish_state(pm_pool *pool, const pmi_manager *m, uint32_t lock) {
   pmi_lock_state *state = pmi_lock_state_of(pool, lock);
-  pmi_store(&state->since, m->locks[lock].since);
   pmi_store(&state->dead, m->locks[lock].dead);
+  pmi_store(&state->since, m->locks[lock].since);
   pmi_publish(pool, state, sizeof *state);
 }
 

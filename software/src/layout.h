@@ -78,7 +78,7 @@ typedef struct pmi_lock_state {
   uint64_t dead; /* bit n: node n */
   uint64_t
       since; /* number of the first repair that would cover all of them: PM_LOCK_SLOTS the tenure of whoever repairs,
-                     else one more at each mark; stored before `dead` */
+                     else one more at each mark; stored behind `dead` */
   uint64_t spare[6];
 } pmi_lock_state;
 PMI_ASSERT_LINES(pmi_lock_state, 1);

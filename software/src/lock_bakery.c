@@ -75,7 +75,8 @@ static void read_turn(pm_pool *pool, uint32_t lock, uint32_t node, uint64_t word
   if (repaired > v->settled) v->settled = repaired;
   const uint64_t number = PM_MUTANT_ON(bakery_numbers_fall) ? number_of(word) : pmi_peek(&turn->number);
   if (number > v->number) v->number = number;
-  learn(v, pmi_peek(&turn->since), pmi_peek(&turn->dead));
+  const uint64_t since = pmi_look(&turn->since); /* before `dead`, which is stored first */
+  learn(v, since, pmi_peek(&turn->dead));
 }
 
 /* The lines of all nodes and the state of the lock, side by side: each no older than this call, but one may be older than
@@ -91,8 +92,8 @@ static void look(pm_pool *pool, uint32_t lock, view *v) {
   pmi_prefetch(first, bytes);
   for (uint32_t node = 0; node < pool->params.nodes; ++node)
     read_turn(pool, lock, node, pmi_look(&pmi_turn_of(pool, lock, node)->word), v);
-  const uint64_t dead = pmi_look(&state->dead);
-  learn(v, pmi_peek(&state->since), dead);
+  const uint64_t since = pmi_look(&state->since);
+  learn(v, since, pmi_peek(&state->dead));
   pmi_looked();
 }
 
@@ -146,8 +147,8 @@ static int wait_bakery(pm_pool *pool, uint32_t lock, uint64_t number, view *v) {
   }
   if (rc < 0) return rc;
   pmi_acquire(pool, state, sizeof *state);
-  const uint64_t dead = pmi_load(&state->dead);
-  learn(v, pmi_peek(&state->since), dead);
+  const uint64_t since = pmi_load(&state->since);
+  learn(v, since, pmi_peek(&state->dead));
   return 0;
 }
 
@@ -228,8 +229,8 @@ static void release(pm_pool *pool, uint32_t lock) {
   pmi_turn *turn = pmi_turn_of(pool, lock, pool->node);
   pmi_store(&turn->tenure, local->tenure);
   pmi_store(&turn->repaired, local->repaired ? local->since : local->settled);
-  pmi_store(&turn->since, local->since);
   pmi_store(&turn->dead, local->dead);
+  pmi_store(&turn->since, local->since);
   store_word(pool, lock, word_of(local->ticket, 0, 0));
 }
 
