@@ -19,12 +19,11 @@ from prismem.lib.mutation.run import Summary, choose, judge_all, summarize, writ
 from prismem.paths import SOFTWARE
 
 GENERATED_MIN = 150
-# One of each operator that a short test notices.
+# A publish, a fence and a range, each noticed by a short test.
 DAILY = (
     "rendezvous.c:pm_send:pmi_publish:DROP",
-    "verbs.c:pmi_invalidate_fence:_mm_mfence:WEAKEN_SFENCE",
-    "rendezvous.c:pm_try_receive:pmi_acquire:MOVE_DOWN",
-    "dma.c:submit:pmi_acquire:SHRINK",
+    "rendezvous.c:find_sequence:pmi_acquire:WEAKEN_SFENCE",
+    "tract.h:clflush:pm_publish:LATE_START",
 )
 EXAMPLE = """#include "handle.h"
 static void lines(pm_pool *pool, pmi_request *request, pmi_superblock *sb) {
