@@ -21,7 +21,7 @@ from prismem.paths import SOFTWARE
 GENERATED_MIN = 150
 # A publish, a fence and a range, each noticed by a short test.
 DAILY = (
-    "rendezvous.c:pm_send:pmi_publish:DROP",
+    "hold.c:pmi_hold_publish:pmi_publish:DROP",
     "rendezvous.c:find_sequence:pmi_acquire:WEAKEN_SFENCE",
     "tract.h:clflush:pm_publish:LATE_START",
 )

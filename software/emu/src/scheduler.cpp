@@ -72,7 +72,8 @@ constexpr uint64_t kOwnPollsMin = 16;
 
 bool all_have_polled() {
   for (const auto &thread : g_machine->threads) {
-    const bool waits = thread->state == ThreadState::kBlocked || thread->state == ThreadState::kDone;
+    const ThreadState state = thread->state;
+    const bool waits = state == ThreadState::kBlocked || state == ThreadState::kSleeping || state == ThreadState::kDone;
     if (!waits && thread->polls - thread->polls_at_change < kOwnPollsMin) return false;
   }
   return true;
