@@ -25,6 +25,7 @@ DAILY = (
     "rendezvous.c:find_sequence:pmi_acquire:WEAKEN_SFENCE",
     "tract.h:clflush:pm_publish:LATE_START",
 )
+ENDLESS = "rendezvous.c:pm_send:pmi_publish:DROP"
 EXAMPLE = """#include "handle.h"
 static void lines(pm_pool *pool, pmi_request *request, pmi_superblock *sb) {
   request->repaired = 1;
@@ -80,10 +81,11 @@ def test_a_mutant_is_noticed_and_replays(name: str, tmp_path: Path) -> None:
     assert 0 < verdict.story_steps <= 12
 
 
-def test_its_log_replays(tmp_path: Path) -> None:
-    """Goal: `prismem replay` of a mutant's log shows the fault again, step by step."""
+@pytest.mark.parametrize("name", [DAILY[0], ENDLESS])
+def test_its_log_replays(name: str, tmp_path: Path) -> None:
+    """Goal: `prismem replay` of a mutant's log shows the fault again, step by step; one without an end as well."""
     build_software("flags")
-    mutant = next(one for one in generate() if one.id == DAILY[0])
+    mutant = next(one for one in generate() if one.id == name)
     verdict = judge(mutant, tmp_path / "mutant")
     log = load(tmp_path / "mutant" / LOG_FILE)
     console = Console(record=True, width=200)

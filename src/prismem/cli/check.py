@@ -104,6 +104,9 @@ def run_replay(console: Console, log: CheckLog) -> bool:
     printed = output_of(outcome)
     if printed:
         console.out(f"the programs printed:\n{printed}", highlight=False)
+    if log.fault.kind == "endless" and outcome.replays_exactly:
+        console.out(f"REPLAYED: step by step the same execution\n\n{log.fault.message}", highlight=False)
+        return False
     if not outcome.found:
         console.out("the fault is not there any more", highlight=False)
         return True
