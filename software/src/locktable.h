@@ -12,7 +12,8 @@ static inline pmi_request *pmi_request_of(pm_pool *pool, uint32_t lock, uint32_t
 }
 
 static inline pmi_turn *pmi_turn_of(pm_pool *pool, uint32_t lock, uint32_t node) {
-  return (pmi_turn *)pmi_at(pool, pool->layout.requests) + (size_t)lock * pool->params.nodes + node;
+  const uint64_t skew = PM_MUTANT_ON(padding_halved) ? sizeof(pmi_turn) / 2 : 0;
+  return pmi_at(pool, pool->layout.requests + ((uint64_t)lock * pool->params.nodes + node) * sizeof(pmi_turn) + skew);
 }
 
 static inline pmi_grant *pmi_grant_of(pm_pool *pool, uint32_t lock, uint32_t node) {

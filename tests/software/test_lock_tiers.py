@@ -76,6 +76,7 @@ def test_nobody_starves(tier: Tier) -> None:
         ("sfence_for_mfence", Tier.QUEUE),
         ("sfence_for_mfence", Tier.BAKERY),
         ("padding_halved", Tier.SLOTS),
+        ("padding_halved", Tier.QUEUE),
     ],
 )
 @pytest.mark.usefixtures("mutant")
