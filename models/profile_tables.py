@@ -62,7 +62,8 @@ HBM_OFF = 2  # not there
 SUB_CHANNELS = 2  # of a DDR5 channel
 NO_HBM: dict[str, tuple[int, str]] = {  # numbers of an HBM that is not there: no access ever meets them
     "base": (0, "MiB"),
-    **dict.fromkeys(("cas_time", "column_time"), (1, "ns")),
+    "cas_time": (2, "ns"),
+    "column_time": (1, "ns"),
     **dict.fromkeys(
         ("row_to_column_time", "precharge_time", "activate_time", "turn_time", "idle_close_time"), (0, "ns")
     ),

@@ -45,6 +45,16 @@ def test_no_profile_sets_what_the_bench_does_not_read(name: str) -> None:
     assert set(profile.load(name).straps()) <= set(read)
 
 
+@pytest.mark.parametrize("name", profile.names())
+def test_no_profile_is_below_what_the_bench_takes(name: str) -> None:
+    """Goal: no strap of a profile, those of parts that are not there among them, is refused at time 0."""
+    lows = {key: int(low) for key, low in re.findall(r'(?:delay|part|frame)\("(\w+)", \d+, (\d+)\)', STRAPS)}
+    lows |= dict.fromkeys(re.findall(r'(?:rate|credits)\("(\w+)"', STRAPS), 1)
+    straps = profile.load(name).straps()
+    assert len(lows) > 60
+    assert [key for key, low in lows.items() if straps.get(key, low) < low] == []
+
+
 def test_fabrics_are_those_of_the_bench() -> None:
     """The number of a fabric means the same top in Python and in the bench."""
     tops = {"photonic": "pf_appliance_top", "direct": "type3_top", "switch": "switch_top"}
