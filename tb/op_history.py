@@ -9,6 +9,7 @@ from pathlib import Path
 
 from prismem.lib.emu import POOL_PATH, Machine, MachineConfig, Policy, State, load_library, pool_size
 from prismem.lib.fsck import fsck
+from prismem.lib.hosted import JOB_HEAD, first_fault, node_type
 from prismem.lib.structs import FormatOptions
 from prismem.models.linearize import Operation
 from prismem.paths import software_library
@@ -55,10 +56,7 @@ class RawHistory(c.Structure):
 
 class _Job(c.Structure):
     _fields_ = [
-        ("struct_bytes", c.c_uint32),
-        ("nodes", c.c_uint32),
-        ("pool_path", c.c_char_p),
-        ("format", FormatOptions),
+        *JOB_HEAD,
         ("seed", c.c_uint64),
         ("calls", c.c_uint64),
         ("locks", c.c_uint32),
@@ -71,8 +69,7 @@ class _Job(c.Structure):
     ]
 
 
-class _Node(c.Structure):
-    _fields_ = [("job", c.POINTER(_Job)), ("node", c.c_uint32)]
+_Node = node_type(_Job)
 
 
 @dataclass(frozen=True)
@@ -171,7 +168,7 @@ def run(
     assert job.history.lost == 0
     return Outcome(
         state=state,
-        fault=str(report["faults"][0]["message"]) if report["faults"] else "",
+        fault=first_fault(report),
         operations=operations(job.history, entries),
         findings=findings,
     )

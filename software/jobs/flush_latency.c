@@ -9,12 +9,10 @@
 #include "flush_latency.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <immintrin.h>
-#include <stddef.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "common/map_pool.h"
 
 static uint64_t now_ns(void) {
   struct timespec t;
@@ -28,18 +26,11 @@ __attribute__((target("clflushopt,clwb"))) static void write_back(enum flush_met
   if (method == FLUSH_CLWB) _mm_clwb(line);
 }
 
-static void idle(uint32_t ns) {
-  nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
-
 int64_t flush_latency(void *arg) {
   flush_latency_job *job = arg;
   size_t bytes = (size_t)job->stride_bytes * job->lines;
-  int fd = open(job->pool_path, O_RDWR);
-  if (fd < 0) return -errno;
-  unsigned char *pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (pool == MAP_FAILED) return -errno;
+  unsigned char *pool = map_pool(job->pool_path, bytes);
+  if (pool == NULL) return -errno;
   for (uint32_t method = 0; method < FLUSH_METHODS; method++) {
     for (uint32_t i = 0; i < job->lines; i++) {
       volatile uint64_t *word = (volatile uint64_t *)(pool + (size_t)i * job->stride_bytes);

@@ -9,29 +9,18 @@
 #include "idle_latency.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "common/map_pool.h"
 #include "prismem/verbs.h"
 
 /** Present on the emulated host: forgets the latencies of the warm-up. */
 extern void emu_latency_reset(void) __attribute__((weak));
 
-static void idle(uint32_t ns) {
-  nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-}
-
 int64_t idle_latency(void *arg) {
   idle_latency_job *job = arg;
   size_t bytes = (size_t)job->stride_bytes * job->lines;
-  int fd = open(job->pool_path, O_RDWR);
-  if (fd < 0) return -errno;
-  unsigned char *pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (pool == MAP_FAILED) return -errno;
+  unsigned char *pool = map_pool(job->pool_path, bytes);
+  if (pool == NULL) return -errno;
   for (uint32_t pass = 0; pass < 2; pass++) {
     if (pass == 1 && emu_latency_reset) emu_latency_reset();
     for (uint32_t i = 0; i < job->lines; i++) {

@@ -9,12 +9,10 @@
 #include "type3_share.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "common/map_pool.h"
 #include "prismem/verbs.h"
 
 enum { WORDS = PM_LINE / sizeof(uint64_t) };
@@ -75,12 +73,9 @@ static void read_block(type3_share_job *job, const view *pool, uint64_t round, u
 
 int64_t type3_share(void *arg) {
   type3_share_job *job = arg;
-  int fd = open(job->pool_path, O_RDWR);
-  if (fd < 0) return -errno;
   size_t bytes = (size_t)type3_share_bytes(job->heads, job->lines);
-  void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (base == MAP_FAILED) return -errno;
+  void *base = map_pool(job->pool_path, bytes);
+  if (base == NULL) return -errno;
   mark *marks = base;
   view pool = {marks, marks + job->heads, (uint64_t *)(marks + 2 * (size_t)job->heads)};
   for (uint64_t round = 1; round <= job->rounds; round++) {

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from prismem.errors import PrismemError
-from prismem.lib.emu_traffic import U32, U64, CEngine, CTraffic, Engine, Traffic
+from prismem.lib.emu_traffic import U32, U64, CEngine, CTraffic, Engine, Traffic, mirror
 from prismem.paths import relative, software_library
 
 LINE_BYTES = 64
@@ -120,16 +120,7 @@ def pool_size(needed_bytes: int) -> int:
     return -(-needed_bytes // POOL_UNIT_BYTES) * POOL_UNIT_BYTES
 
 
-_WIDE = {"pool_bytes", "seed", "step_limit", "hpa_base"}
-
-
-class _CConfig(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", U32),
-        *((field.name, U64 if field.name in _WIDE else U32) for field in fields(MachineConfig)),
-    ]
-
-
+_CConfig = mirror(MachineConfig, {"pool_bytes", "seed", "step_limit", "hpa_base"})
 _I64, _INT, _STR, _PTR, _SIZE = ctypes.c_int64, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
 _AUDIT = ctypes.CFUNCTYPE(_INT, _PTR, _PTR, U64, _INT)
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {

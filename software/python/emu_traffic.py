@@ -6,6 +6,12 @@ from dataclasses import dataclass, fields
 U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
+def mirror(source: type, wide: set[str]) -> type[ctypes.Structure]:
+    """A dataclass as C has it: its size, then its fields in order, those in `wide` of 64 bits and all others of 32."""
+    members = [("struct_bytes", U32), *((f.name, U64 if f.name in wide else U32) for f in fields(source))]
+    return type(f"C{source.__name__}", (ctypes.Structure,), {"_fields_": members})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
     """A request generator: fields of `struct emu_traffic`, in its order."""
@@ -21,13 +27,7 @@ class Traffic:
     tolerate: bool = False
 
 
-class CTraffic(ctypes.Structure):
-    """`Traffic` as C has it."""
-
-    _fields_ = [
-        ("struct_bytes", U32),
-        *((f.name, U64 if f.name in {"first_line", "lines", "requests"} else U32) for f in fields(Traffic)),
-    ]
+CTraffic = mirror(Traffic, {"first_line", "lines", "requests"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +57,7 @@ class Engine:
     seed: int = 1
 
 
-_ENGINE_WIDE = {
-    *("interval_q16", "first_line", "hot_line", "start", "requests", "warmup", "count_ns", "stop_ns", "seed")
-}
-
-
-class CEngine(ctypes.Structure):
-    """`Engine` as C has it."""
-
-    _fields_ = [
-        ("struct_bytes", U32),
-        *((f.name, U64 if f.name in _ENGINE_WIDE else U32) for f in fields(Engine)),
-    ]
+CEngine = mirror(
+    Engine,
+    {*("interval_q16", "first_line", "hot_line", "start", "requests", "warmup", "count_ns", "stop_ns", "seed")},
+)

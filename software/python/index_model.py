@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 
 from prismem.lib.emu import POOL_PATH, Machine, MachineConfig, Policy, State, load_library, pool_size
+from prismem.lib.hosted import JOB_HEAD, first_fault, node_type
 from prismem.lib.structs import FormatOptions, IndexInfo, as_dict
 from prismem.paths import software_library
 
@@ -26,10 +27,7 @@ class Replacement:
 
 class _Job(c.Structure):
     _fields_ = [
-        ("struct_bytes", c.c_uint32),
-        ("nodes", c.c_uint32),
-        ("pool_path", c.c_char_p),
-        ("format", FormatOptions),
+        *JOB_HEAD,
         ("requests", c.c_uint64),
         ("first_block", c.c_void_p),
         ("ids", c.c_void_p),
@@ -43,8 +41,7 @@ class _Job(c.Structure):
     ]
 
 
-class _Node(c.Structure):
-    _fields_ = [("job", c.POINTER(_Job)), ("node", c.c_uint32)]
+_Node = node_type(_Job)
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ def run(
         report = machine.report()
     return Outcome(
         state=state,
-        fault=str(report["faults"][0]["message"]) if report["faults"] else "",
+        fault=first_fault(report),
         hits=hits.tolist(),
         inserted=inserted.tolist(),
         verified=sum(job.verified_blocks),

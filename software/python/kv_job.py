@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prismem.lib.emu import Machine
+from prismem.lib.hosted import node_type
 from prismem.lib.structs import FormatOptions, IndexInfo, Stats, as_dict
 from prismem.paths import software_library
 
@@ -57,8 +58,7 @@ class _Job(c.Structure):
     ]
 
 
-class _Node(c.Structure):
-    _fields_ = [("job", c.POINTER(_Job)), ("node", c.c_uint32)]
+_Node = node_type(_Job)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from prismem.lib import timed
 from prismem.lib.emu import POOL_PATH, Machine, MachineConfig, Policy, Port, State, load_library
+from prismem.lib.hosted import JOB_HEAD, first_fault, node_type
 from prismem.lib.structs import FormatOptions, LockInfo
 from prismem.paths import software_library
 
@@ -47,10 +48,7 @@ class _Result(c.Structure):
 
 class _Job(c.Structure):
     _fields_ = [
-        ("struct_bytes", c.c_uint32),
-        ("nodes", c.c_uint32),
-        ("pool_path", c.c_char_p),
-        ("format", FormatOptions),
+        *JOB_HEAD,
         ("active", c.c_uint32),
         ("rounds", c.c_uint32),
         ("think_ns", c.c_uint32),
@@ -70,8 +68,7 @@ class _Job(c.Structure):
     ]
 
 
-class _Node(c.Structure):
-    _fields_ = [("job", c.POINTER(_Job)), ("node", c.c_uint32)]
+_Node = node_type(_Job)
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,7 @@ def _outcome(job: _Job, taking: int, state: State, report: dict[str, Any]) -> Ou
     moved = sum(h[key] for h in report["hosts"] for key in ("fills", "prefetches", "writebacks"))
     return Outcome(
         state=state,
-        fault=str(report["faults"][0]["message"]) if report["faults"] else "",
+        fault=first_fault(report),
         acquisitions=count,
         acquire_ns=sum(r.acquire_ns for r in results) / each,
         acquire_ns_max=max(r.acquire_ns_max for r in results),

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from prismem.errors import MisuseError
+from prismem.lib import transactions
 from prismem.lib.check.compiler import build
 from prismem.lib.check.log import CheckLog, load
 from prismem.lib.check.machine import Choice, Explorer
@@ -48,6 +49,7 @@ class CheckReplay(Job):
     hosts = 2
     modules = 2
     profile = "pfma"
+    records_transactions = True
     Options = CheckReplayOptions
 
     def check(self, request: Request) -> None:
@@ -77,7 +79,7 @@ class CheckReplay(Job):
 
     def finish(self, ctx: Context) -> dict[str, Any]:
         """Leave what happened; it has to be what the log says."""
-        answer = traced(self._explorer) | {"transactions": self._explorer.transactions()}
+        answer = traced(self._explorer) | {"transactions": transactions_of(ctx)}
         (ctx.run_dir / ANSWER_FILE).write_text(json.dumps(answer), encoding="utf-8")
         faults = answer["report"]["faults"]
         wanted = self._known.fault
@@ -91,6 +93,22 @@ class CheckReplay(Job):
             )
         exactly = answer["key"][-1] == self._known.digest
         return {"replay": {"exactly": exactly, "transactions": len(answer["transactions"])}}
+
+
+def transactions_of(ctx: Context) -> list[dict[str, Any]]:
+    """What the hardware did, in order: host, kind, line, module, and when it was asked and has answered, in ns."""
+    table, _ = transactions.recorded(ctx.machine)
+    return [
+        {
+            "host": int(one["host"]),
+            "kind": transactions.KINDS[one["kind"]],
+            "line": int(one["line"]),
+            "module": int(one["module"]),
+            "asked_ns": int(one["stage_ns"][transactions.ISSUE]),
+            "answered_ns": int(one["stage_ns"][transactions.HOST]),
+        }
+        for one in table
+    ]
 
 
 def answer_of(run_dir: Path) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from pydantic import Field
 from prismem.errors import MisuseError
 from prismem.lib import transactions
 from prismem.lib.emu import POOL_PATH, MachineConfig, pool_size
+from prismem.lib.hosted import node_type
 from prismem.lib.structs import FormatOptions
 from prismem.paths import software_library
 from prismem.tb.job import CheckFailed, Context, Job, JobOptions, Request, register
@@ -58,10 +59,7 @@ class _Job(ctypes.Structure):
     ]
 
 
-class _Node(ctypes.Structure):
-    """``ops_node``."""
-
-    _fields_ = [("job", ctypes.POINTER(_Job)), ("node", ctypes.c_uint32)]
+_Node = node_type(_Job)
 
 
 class OpsOptions(JobOptions):

@@ -99,9 +99,6 @@ int64_t emu_choices(const emu_choice **choices);
 /** One execution driven by `choices`. Returns enum emu_state. With `trace` every access and cache event is kept. On the
  *  lockstep port it returns EMU_RUNNING at once, and the hardware's clock drives the only execution of the machine. */
 int emu_replay(const emu_choice *choices, uint64_t count, int trace);
-/** Lockstep port: transactions of the RTL in order, JSON: [{host, kind, line, module, asked_ns, answered_ns}], times of
- *  the hardware; the first 65536. Owned by the machine. */
-const char *emu_lockstep_transactions(void);
 
 /** What an execution ended with, cheap enough to compare thousands: equal keys are the same fault at the same place. */
 typedef struct emu_fault_key {

@@ -237,7 +237,7 @@ PRISMEM_EXPORT pid_t __wrap_getpid(void) {
 
 PRISMEM_EXPORT ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags) {
   if (!emulated()) return getrandom(buffer, bytes, flags);
-  Rng &rng = g_machine->exploring || programs_any() ? g_machine->program_rng : g_machine->rng;
+  Rng &rng = g_machine->exploring ? g_machine->program_rng : g_machine->rng;
   for (size_t i = 0; i < bytes; ++i) {
     const auto value = static_cast<uint8_t>(rng.below(256));
     if (in_view(reinterpret_cast<uint64_t>(buffer) + i)) return fail(EFAULT);

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "json.hpp"
 #include "modules.hpp"
 
 namespace prismem {
@@ -30,12 +29,6 @@ void Lockstep::transact(Request *request) {
   errno = number;
 }
 
-void Lockstep::answered(const Request &request, uint64_t cycle) {
-  answered_ = true;
-  if (transactions_.size() >= kTransactionsMax) return;
-  transactions_.push_back({request.kind, request.host, request.module, request.line, request.popped_at, cycle});
-}
-
 void Lockstep::run() {
   Machine &m = *g_machine;
   if (!runs_) {
@@ -53,23 +46,4 @@ std::array<uint8_t, kLineBytes> &Lockstep::cell(uint64_t line) {
   return found->second;
 }
 
-std::string Lockstep::report() const {
-  static const char *const kinds[] = {"fill", "prefetch", "write-back", "streaming store", "DMA read", "DMA write"};
-  Json json;
-  json.open('[');
-  for (const Transaction &t : transactions_) {
-    json.open('{').field("host", uint64_t{t.host}).field("kind", std::string(kinds[static_cast<size_t>(t.kind)]));
-    json.field("line", t.line).field("module", uint64_t{t.module});
-    json.field("asked_ns", t.asked_ns).field("answered_ns", t.answered_ns).close('}');
-  }
-  return json.close(']').take();
-}
-
 }  // namespace prismem
-
-PRISMEM_EXPORT const char *emu_lockstep_transactions(void) {
-  using prismem::g_machine;
-  if (g_machine == nullptr || g_machine->lockstep == nullptr) return "[]";
-  g_machine->transactions_text = g_machine->lockstep->report();
-  return g_machine->transactions_text.c_str();
-}

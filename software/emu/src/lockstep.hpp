@@ -6,16 +6,12 @@
  */
 #pragma once
 
-#include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "machine.hpp"
 #include "port_rtl.hpp"
 
 namespace prismem {
-
-inline constexpr size_t kTransactionsMax = 1u << 16;  ///< that are remembered
 
 class Lockstep {
  public:
@@ -25,26 +21,17 @@ class Lockstep {
   /** A clock of the hardware, after its completions have been delivered: the machine starts, or goes on. */
   void run();
   /** The hardware has completed the request. */
-  void answered(const Request &request, uint64_t cycle);
+  void answered() { answered_ = true; }
   /** What the hardware's memory holds of a line; at first what the device of the machine holds. */
   std::array<uint8_t, kLineBytes> &cell(uint64_t line);
-  /** All transactions, JSON: [{host, kind, line, module, asked_ns, answered_ns}]. */
-  std::string report() const;
 
  private:
-  struct Transaction {
-    RequestKind kind;
-    uint32_t host, module;
-    uint64_t line, asked_ns, answered_ns;
-  };
-
   RtlPort &hardware_;
   Fiber parked_;           ///< the thread that waits for the hardware
   bool waits_ = false;     ///< it does
   bool answered_ = false;  ///< and has its answer
   bool runs_ = false;
   std::unordered_map<uint64_t, std::array<uint8_t, kLineBytes>> cells_;
-  std::vector<Transaction> transactions_;
 };
 
 }  // namespace prismem

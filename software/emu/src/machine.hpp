@@ -243,7 +243,7 @@ struct Machine {
   Engines engines;
   uint64_t digest = 0;
   FILE *log = nullptr;
-  std::string report_text, latency_text, trace_text, transactions_text, verbs_text;
+  std::string report_text, latency_text, trace_text, verbs_text;
 };
 
 extern Machine *g_machine;

@@ -202,7 +202,7 @@ void RtlPort::finish(const Done &done) {
     report_status(*request, done.status);
   }
   if (g_machine->lockstep != nullptr) {
-    g_machine->lockstep->answered(*request, done.cycle);
+    g_machine->lockstep->answered();
     return;
   }
   if (is_traffic) traffic.complete(*request, g_machine->now_ns);

@@ -134,7 +134,7 @@ class Explorer:
         self.machine = config if isinstance(config, Machine) else Machine(config)
         self._library = self.machine._library
         self._library.emu_choices.restype = c.c_int64
-        self._library.emu_trace.restype = self._library.emu_lockstep_transactions.restype = c.c_char_p
+        self._library.emu_trace.restype = c.c_char_p
         self._library.emu_verbs.restype = c.c_char_p
         self._library.emu_verb_skip.argtypes = [c.c_uint64]
         self._library.emu_replay.argtypes = [c.c_void_p, c.c_uint64, c.c_int]
@@ -222,10 +222,6 @@ class Explorer:
     def skip(self, place: int) -> None:
         """Leave out the flush or fence of this place from now on; 0: none."""
         self._check("emu_verb_skip", self._library.emu_verb_skip(place))
-
-    def transactions(self) -> list[dict[str, Any]]:
-        """Lockstep port: what the hardware did, in order; keys in prismem_explore.h."""
-        return list(json.loads(self._library.emu_lockstep_transactions()))
 
     def close(self) -> None:
         """End the machine."""

@@ -21,7 +21,7 @@ from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
 from prismem.paths import BUILD_MUTANTS, BUILD_SW, SOFTWARE
 
 RESULT = BUILD_MUTANTS / "result.json"
-WORK = BUILD_MUTANTS / "work"
+JUDGED = BUILD_MUTANTS / "judged"
 VERDICT_FILE = "verdict.json"
 AT_ONCE = 2
 WALL_S_MAX = 900
@@ -97,7 +97,7 @@ def key_of(mutant: Mutant, around: str) -> str:
 
 def known(mutant: Mutant, around: str) -> Verdict | None:
     """The verdict of an earlier run."""
-    path = WORK / mutant.slug / VERDICT_FILE
+    path = JUDGED / mutant.slug / VERDICT_FILE
     if not path.is_file():
         return None
     kept = json.loads(path.read_text(encoding="utf-8"))
@@ -106,7 +106,7 @@ def known(mutant: Mutant, around: str) -> Verdict | None:
 
 def _judge_here(mutant: Mutant, around: str) -> None:
     signal.alarm(WALL_S_MAX)
-    folder = WORK / mutant.slug
+    folder = JUDGED / mutant.slug
     fault = mutant.id.partition(":")[2] if mutant.operator == "HAND" else "none"
     verdict = judge(mutant, folder, fault)
     kept = {"key": key_of(mutant, around), "verdict": verdict.model_dump()}
@@ -153,8 +153,8 @@ def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None]) -> None:
 
 def clean(tell: Callable[[str], None]) -> tuple[list[str], int]:
     """CLEAN_FACTOR batteries over the library as it is: what was noticed, which must be nothing, and the executions."""
-    program = build(None, WORK / "clean")
-    answers = [WORK / "clean" / f"part{part}.json" for part in range(CLEAN_PARTS)]
+    program = build(None, JUDGED / "clean")
+    answers = [JUDGED / "clean" / f"part{part}.json" for part in range(CLEAN_PARTS)]
     tasks = iter([(str(part), _clean_part, (part, program, answers[part])) for part in range(CLEAN_PARTS)])
     _in_processes(tasks, lambda name: tell(f"without a fault, part {int(name) + 1} of {CLEAN_PARTS}"))
     found: list[str] = []
@@ -200,7 +200,7 @@ def judge_all(mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, r
             found[mutant.id] = verdict
             tell(verdict, True)
         else:
-            (WORK / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
+            (JUDGED / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
     tasks: Iterator[Task] = iter(
         [(mutant.id, _judge_here, (mutant, around)) for mutant in mutants if mutant.id not in found]
     )

@@ -104,6 +104,7 @@ def run_replay(console: Console, log: CheckLog) -> bool:
     printed = output_of(outcome)
     if printed:
         console.out(f"the programs printed:\n{printed}", highlight=False)
+    # An execution that was cut has no fault of the emulator's, which `found` would see: it is known by its digest.
     if log.fault.kind == "endless" and outcome.replays_exactly:
         console.out(f"REPLAYED: step by step the same execution\n\n{log.fault.message}", highlight=False)
         return False
