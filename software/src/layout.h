@@ -73,12 +73,11 @@ typedef struct pmi_verdict {
 } pmi_verdict;
 PMI_ASSERT_LINES(pmi_verdict, 1);
 
-/* One a lock, written by the lock manager: nodes that died and may have left what the lock protects half-way. */
+/* One a lock, written by the lock manager: nodes that died and may have left what the lock protects half-way. Repairs are
+ * numbered: PM_LOCK_SLOTS by the tenure of whoever repairs, the other tiers by one more at each mark. */
 typedef struct pmi_lock_state {
-  uint64_t dead; /* bit n: node n */
-  uint64_t
-      since; /* number of the first repair that would cover all of them: PM_LOCK_SLOTS the tenure of whoever repairs,
-                     else one more at each mark; stored behind `dead` */
+  uint64_t dead;  /* bit n: node n */
+  uint64_t since; /* number of the first repair that would cover all of them; stored behind `dead` */
   uint64_t spare[6];
 } pmi_lock_state;
 PMI_ASSERT_LINES(pmi_lock_state, 1);

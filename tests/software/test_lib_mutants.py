@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from prismem.lib.mutation.equivalents import Equivalent, stale
 from prismem.lib.mutation.equivalents import load as load_equivalents
 from prismem.lib.mutation.judge import Verdict, judge
 from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
-from prismem.lib.mutation.run import Summary, choose, judge_all, summarize, write
+from prismem.lib.mutation.run import CLEAN_PARTS, Summary, choose, clean, judge_all, summarize, write
 from prismem.paths import SOFTWARE
 
 GENERATED_MIN = 150
@@ -93,6 +94,26 @@ def test_its_log_replays(name: str, tmp_path: Path) -> None:
     text = console.export_text()
     assert "REPLAYED: step by step the same execution" in text
     assert verdict.message in text
+
+
+def test_a_report_on_the_right_library_would_be_counted() -> None:
+    """Goal: the count of false reports can be other than 0. Method: a faulty library in the place of the right one."""
+    build_software("flags")
+    mutant = next(one for one in generate() if one.id == DAILY[0])
+    reports, executions = clean(lambda text: None, mutant)
+    assert len(reports) == CLEAN_PARTS
+    assert "stale read" in reports[0]
+    assert executions >= CLEAN_PARTS
+
+
+def test_a_fault_that_coherence_does_not_hide_is_reported(tmp_path: Path) -> None:
+    """Goal: a coherent machine that notices a fault is told of. Method: a lock not taken, said to be a flush."""
+    build_software("flags")
+    mutant = next(one for one in generate() if one.id == "hold.c:pmi_hold_begin:pm_lock_acquire:DROP")
+    assert not mutant.noncoherence
+    verdict = judge(replace(mutant, noncoherence=True), tmp_path / "mutant")
+    assert verdict.coherent
+    assert Summary([verdict], []).as_json()["coherent_reports"] == {mutant.id: verdict.coherent}
 
 
 def test_a_mutant_that_is_no_c_counts_for_nothing(tmp_path: Path) -> None:

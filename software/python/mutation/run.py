@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from prismem.errors import MisuseError, PrismemError
+from prismem.lib.mutation.battery import Trial
 from prismem.lib.mutation.build import build, parts
 from prismem.lib.mutation.equivalents import Equivalent, stale
-from prismem.lib.mutation.judge import Battery, Verdict, judge
+from prismem.lib.mutation.judge import Battery, Verdict, fault_of, judge
 from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
 from prismem.paths import BUILD_MUTANTS, BUILD_SW, SOFTWARE
 
@@ -116,13 +117,11 @@ def _judge_here(mutant: Mutant, around: str) -> None:
 def _clean_part(part: int, program: Path, answer: Path) -> None:
     """A tenth of the battery of the right library: other seeds in each."""
     signal.alarm(WALL_S_MAX)
-    from prismem.lib.mutation.battery import Trial
-
     found = []
     battery = Battery(program, "all", Trial(test="", seed=1 + 1000 * part))
     if battery.hunt(CLEAN_FACTOR // CLEAN_PARTS, first_seed=1 + 1000 * part):
         assert battery.session is not None
-        found.append(f"{battery.trial.model_dump_json()}: {battery.session.explorer.report()['faults'][:1]}")
+        found.append(f"{battery.trial.model_dump_json()}: {fault_of(battery.session.explorer.report()).message}")
         battery.close()
     answer.write_text(json.dumps({"found": found, "executions": battery.executions}), encoding="utf-8")
 
@@ -151,10 +150,14 @@ def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None]) -> None:
             ended(name)
 
 
-def clean(tell: Callable[[str], None]) -> tuple[list[str], int]:
-    """CLEAN_FACTOR batteries over the library as it is: what was noticed, which must be nothing, and the executions."""
-    program = build(None, JUDGED / "clean")
-    answers = [JUDGED / "clean" / f"part{part}.json" for part in range(CLEAN_PARTS)]
+def clean(tell: Callable[[str], None], mutant: Mutant | None = None) -> tuple[list[str], int]:
+    """CLEAN_FACTOR batteries over the library as it is: what was noticed, which must be nothing, and the executions.
+
+    With a mutant in the place of the library there is something to notice.
+    """
+    folder = JUDGED / "clean"
+    program = build(mutant, folder)
+    answers = [folder / f"part{part}.json" for part in range(CLEAN_PARTS)]
     tasks = iter([(str(part), _clean_part, (part, program, answers[part])) for part in range(CLEAN_PARTS)])
     _in_processes(tasks, lambda name: tell(f"without a fault, part {int(name) + 1} of {CLEAN_PARTS}"))
     found: list[str] = []
