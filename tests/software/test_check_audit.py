@@ -8,23 +8,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import check_support
 import pytest
 
 from prismem.paths import ROOT
 
-PROGRAM = ROOT / "tests" / "software" / "programs" / "audited.c"
+PROGRAM = check_support.PROGRAMS / "audited.c"
 
 
 def check(*arguments: str) -> tuple[int, dict[str, Any]]:
-    command = [str(Path(sys.executable).parent / "prismem"), "check", str(PROGRAM), "--json", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return check_support.check(PROGRAM, *arguments)
 
 
 def line_of(code: str) -> str:
-    [number] = [i for i, line in enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1) if code in line]
-    return f"{PROGRAM.name}:{number}"
+    [place] = check_support.lines_with(PROGRAM, code)
+    return place
 
 
 def test_right_memory_passes() -> None:

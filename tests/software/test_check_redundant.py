@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-from prismem.lib.check.redundant import text
-from prismem.paths import ROOT
+import check_support
 
-PROGRAM = ROOT / "tests" / "software" / "programs" / "redundant.c"
+from prismem.lib.check.redundant import text
+
+PROGRAM = check_support.PROGRAMS / "redundant.c"
 
 
 def check(*arguments: str) -> tuple[int, dict[str, Any]]:
-    command = [str(Path(sys.executable).parent / "prismem"), "check", str(PROGRAM), "--json", "--time", "2", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return check_support.check(PROGRAM, "--time", "2", *arguments)
 
 
 def line_of(code: str) -> str:
-    [number] = [i for i, line in enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1) if code in line]
-    return f"{PROGRAM.name}:{number}"
+    [place] = check_support.lines_with(PROGRAM, code)
+    return place
 
 
 def test_the_useless_flush_alone_is_named() -> None:
