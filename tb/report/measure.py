@@ -28,7 +28,7 @@ from prismem.tb.runner.spec import RunSpec
 JOBS_MAX = 2
 BUILD_SECONDS = 120.0  # of a build, for the time left that is shown
 HISTOGRAMS = ("engine_", "module_")  # of the counters of engines
-HOST_SPEED = ("run_s", "cycles_per_s")  # of metrics.run: what depends on the machine that simulates
+HOST_SPEED = ("run_s", "cpu_s", "cycles_per_s")  # of metrics.run: what depends on the machine that simulates
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Session:
         self.request = self.spec.request()
         self.outcome: Outcome | None = None
         self._ctx: Context | None = None
-        self._start_s = 0.0
+        self._start_s = self._start_cpu_s = 0.0
 
     @property
     def ctx(self) -> Context:
@@ -69,14 +69,14 @@ class Session:
         known = {field.name: getattr(self.request, field.name) for field in fields(Request)}
         self._ctx = Context(**known, machine=machine, run_dir=self.run_dir)
         self.job.prepare(self._ctx)
-        self._start_s = time.monotonic()
+        self._start_s, self._start_cpu_s = time.monotonic(), time.process_time()
 
     def finish(self, cycles: int | None = None) -> dict[str, Any]:
         """Metrics of a machine that has ended; `cycles` were clocked on the RTL. Raises CheckFailed."""
-        run_s = time.monotonic() - self._start_s
+        run_s, cpu_s = time.monotonic() - self._start_s, time.process_time() - self._start_cpu_s
         report = self.ctx.machine.report()
         run: dict[str, Any] = {key: report.get(key) for key in ("state_name", "now_ns", "steps", "switches", "digest")}
-        run["run_s"] = round(run_s, 3)
+        run |= {"run_s": round(run_s, 3), "cpu_s": round(cpu_s, 4)}
         if cycles is not None:
             run |= {"cycles": cycles, "cycles_per_s": round(cycles / run_s) if run_s else 0}
         if self.spec.trace_events:
@@ -139,9 +139,10 @@ def main() -> int:
     die_with_parent()
     session = Session(Path(os.environ[RUN_DIR_VARIABLE]))
     try:
+        model = timed.load(session.request) if session.request.port == "timed" else None
         session.prepare()
-        if session.request.port == "timed":
-            timed_port.run(session.ctx.machine, timed.load(session.request))
+        if model is not None:
+            timed_port.run(session.ctx.machine, model)
         else:
             session.ctx.machine.run()
         outcome = session.attempt(None, session.finish())

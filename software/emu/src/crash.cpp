@@ -29,6 +29,7 @@ void end_threads(Host &host, bool with_pending) {
       thread->streams = 0;
     }
     thread->state = ThreadState::kDone;
+    m.sleep_known = false;
     std::erase(m.ready, thread->tid);
     m.live -= (thread->flags & EMU_THREAD_DAEMON) == 0;
   }

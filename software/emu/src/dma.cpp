@@ -153,6 +153,7 @@ bool dma_any() {
 uint64_t dma_next_start() {
   uint64_t next = kNever;
   for (const Host &host : g_machine->hosts) {
+    if (host.dma_active == 0) continue;
     for (const DmaTicket &ticket : host.tickets) {
       if (!ticket.todo.empty() && ticket.start_ns > g_machine->now_ns) next = std::min(next, ticket.start_ns);
     }

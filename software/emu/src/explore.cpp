@@ -73,6 +73,7 @@ void restore_thread(Thread &thread) {
   thread.polls = thread.polls_at_change = thread.debt_ps = thread.step_mark = thread.steps = 0;
   thread.clock.assign(thread.actor + 1, 0);
   thread.clock[thread.actor] = 1;
+  thread.acquired_word = kNever;
   thread.fence_release.clear();
   thread.fence_acquire.clear();
   thread.seen.clear();
@@ -96,6 +97,7 @@ void restart(uint64_t seed) {
   for (const uint64_t line : m.touched_lines) restore_line(m, line);
   m.touched_lines.clear();
   m.recent_count = 0;
+  m.sleep_known = false;
   for (Host &host : m.hosts) restore_host(host);
   m.port->forget();
   m.rng = Rng(seed);

@@ -62,6 +62,7 @@ void programs_end_host(uint32_t host) {
     if (thread->named_host != host || thread.get() == m.current || thread->state == ThreadState::kDone) continue;
     std::erase(m.ready, thread->tid);
     thread->state = ThreadState::kDone;
+    m.sleep_known = false;
     m.live -= (thread->flags & EMU_THREAD_DAEMON) == 0;
   }
 }

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -14,17 +13,16 @@ namespace prismem {
 
 class Json;
 
-/** Exact counts of whole nanoseconds up to a bound, then the last bin. */
+/** Exact counts of whole nanoseconds up to a bound; of what is beyond, count, sum, least and most. */
 class Histogram {
  public:
   void add(uint64_t ns);
-  uint64_t count() const { return count_; }
+  uint64_t count() const;
   void write(Json &json) const;
 
  private:
-  uint64_t percentile(uint32_t percent) const;
   std::vector<uint32_t> bins_;
-  uint64_t count_ = 0, sum_ = 0, min_ = kNever, max_ = 0;
+  uint64_t beyond_count_ = 0, beyond_sum_ = 0, beyond_min_ = kNever, beyond_max_ = 0;
 };
 
 class Latency {
@@ -45,7 +43,7 @@ class Latency {
   bool sums_up(const Request &request, uint64_t total);
 
   Table tables_[kClasses];
-  std::map<std::pair<uint32_t, uint32_t>, Port> ports_;
+  std::vector<std::vector<Port>> ports_;  ///< by host and module
   uint64_t sums_checked_ = 0, sum_errors_ = 0;
   std::string first_error_;
 };

@@ -91,6 +91,7 @@ struct Thread {
   uint64_t steps = 0;           ///< hooked accesses and polls before `step_mark`
   uint32_t actor = 0;
   Clock clock;
+  uint64_t acquired_word = kNever, acquired_version = 0;  ///< of the last acquire in the pool: what it joined is known
   Clock fence_release, fence_acquire;  ///< C11 fences: clock to publish, clocks read but not yet joined
 };
 
@@ -203,6 +204,8 @@ struct Machine {
   uint64_t now_ns = 0;       ///< RTL: the hardware's clock; functional: time skipped beyond one ns a step
   uint64_t step_target = 0;  ///< step at which the budget reaches 0
   uint64_t switches = 0;
+  uint64_t sleep_end_ns = kNever;  ///< earliest end of a thread's sleep, while `sleep_known`
+  bool sleep_known = true;
   int live = 0;  ///< threads that are not daemons and have not ended
   uint64_t idle_polls = 0;
 

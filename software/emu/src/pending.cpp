@@ -8,6 +8,7 @@
  *   streaming stores    in a write-combining buffer, any time up to the next fence or own access of that line
  * Ordinary stores act at once in the host's view, so "after older stores to its own line" holds by itself.
  */
+#include <algorithm>
 #include <cstring>
 
 #include "access.hpp"
@@ -124,11 +125,11 @@ void commit_at(Thread &thread, size_t index) {
 
 void update_gate(Thread &thread) {
   if (g_machine->current != &thread) return;
-  uint32_t gate = thread.streams + thread.writes_ordered + g_fast.crash_armed;
-  for (const Pending &entry : thread.pending) {
-    gate += entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
-  }
-  g_fast.store_gate = gate;
+  const auto holds_stores = [](const Pending &entry) {
+    return entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
+  };
+  g_fast.store_gate = thread.streams != 0 || thread.writes_ordered || g_fast.crash_armed != 0 ||
+                      std::any_of(thread.pending.begin(), thread.pending.end(), holds_stores);
 }
 
 void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {

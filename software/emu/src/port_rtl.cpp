@@ -210,14 +210,20 @@ void RtlPort::finish(const Done &done) {
 }
 
 void RtlPort::deliver(uint64_t now) {
-  std::vector<Done> ready;
-  std::vector<Done> later;
-  for (const Done &done : done_) (done.taken_at < now ? ready : later).push_back(done);
-  done_.swap(later);
-  std::sort(ready.begin(), ready.end(), [](const Done &a, const Done &b) {
+  ready_.clear();
+  size_t later = 0;
+  for (const Done &done : done_) {
+    if (done.taken_at < now) {
+      ready_.push_back(done);
+    } else {
+      done_[later++] = done;
+    }
+  }
+  done_.erase(done_.begin() + static_cast<ptrdiff_t>(later), done_.end());
+  std::sort(ready_.begin(), ready_.end(), [](const Done &a, const Done &b) {
     return std::tie(a.cycle, a.host, a.tag) < std::tie(b.cycle, b.host, b.tag);
   });
-  for (const Done &done : ready) finish(done);
+  for (const Done &done : ready_) finish(done);
 }
 
 void RtlPort::settle_end() {
@@ -234,7 +240,7 @@ void RtlPort::settle_end() {
     return;
   }
   const bool someone_acts =
-      !m.ready.empty() || earliest_wake() != kNever || on_their_way_ != 0 || traffic.next_due() != kNever || dma_any();
+      !m.ready.empty() || on_their_way_ != 0 || earliest_wake() != kNever || traffic.next_due() != kNever || dma_any();
   if (someone_acts) return;
   Fault fault = fault_here("deadlock", kNever, 0);
   fault.message = "deadlock: no thread can ever run again\n" + waiting_report();

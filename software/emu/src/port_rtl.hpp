@@ -66,6 +66,7 @@ class RtlPort final : public MemoryPort {
 
   std::vector<HostPort> hosts_;
   std::vector<Done> done_;
+  std::vector<Done> ready_;  ///< of them, what is delivered now
   std::unordered_map<uint64_t, uint64_t> line_of_place_;
   std::unordered_map<uint64_t, uint64_t> place_of_line_;
   /** Lines that something other than a host's request has written, by place. */

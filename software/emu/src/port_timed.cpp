@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "port_rtl.hpp"
@@ -20,7 +21,7 @@ namespace prismem {
 namespace {
 
 constexpr uint64_t kPsPerNs = 1000;
-constexpr uint64_t kRingNs = 1u << 13;  ///< events further ahead wait in a map
+constexpr uint64_t kRingNs = 1u << 11;  ///< steps further ahead wait in a map
 
 /** A link: one line after the other, each for what it occupies. */
 struct Link {
@@ -35,26 +36,23 @@ struct Link {
 
 enum class Step : uint8_t { kMedia, kWritten, kBack, kHost };
 
-struct Event {
-  Request *request;
-  Step step;
-};
-
-/** Events by time: a ring with a bit for each nanosecond that has some, and a map beyond. */
+/** Requests in the order of the times of their next steps: a ring of lists with a bit for each nanosecond that has one, and
+ *  a map beyond. */
 class Calendar {
  public:
-  Calendar() : ring_(kRingNs) {}
-
-  void add(uint64_t at_ns, Event event) {
+  /** The request's next step is due at `at_ns`. */
+  void add(uint64_t at_ns, Request *request, Step step) {
+    request->step = static_cast<uint8_t>(step);
+    request->later = nullptr;
     if (at_ns >= now_ns_ + kRingNs) {
-      far_[at_ns].push_back(event);
+      far_[at_ns].add(request);
       return;
     }
-    ring_[at_ns % kRingNs].push_back(event);
+    ring_[at_ns % kRingNs].add(request);
     bits_[at_ns % kRingNs / 64] |= 1ull << (at_ns % 64);
   }
 
-  /** Time of the first event at or after now; kNever without one. */
+  /** Time of the first step at or after now; kNever without one. */
   uint64_t next() const {
     const uint64_t far_ns = far_.empty() ? kNever : far_.begin()->first;
     for (uint64_t i = 0; i <= bits_.size(); ++i) {
@@ -69,23 +67,32 @@ class Calendar {
     return far_ns;
   }
 
-  /** Events of `at_ns`, which is now from here on. */
-  void take(uint64_t at_ns, std::vector<Event> *into) {
+  /** Requests with a step at `at_ns`, which is now from here on, linked by `later`; those that were added while it was far
+   *  ahead come last. */
+  Request *take(uint64_t at_ns) {
     now_ns_ = at_ns;
-    into->clear();
-    into->swap(ring_[at_ns % kRingNs]);
+    List due = std::exchange(ring_[at_ns % kRingNs], {});
     bits_[at_ns % kRingNs / 64] &= ~(1ull << (at_ns % 64));
-    const auto far = far_.find(at_ns);
-    if (far == far_.end()) return;
-    into->insert(into->end(), far->second.begin(), far->second.end());
-    far_.erase(far);
+    if (!far_.empty() && far_.begin()->first == at_ns) {
+      due.add(far_.begin()->second.first);
+      far_.erase(far_.begin());
+    }
+    return due.first;
   }
 
  private:
+  struct List {
+    Request *first = nullptr, *last = nullptr;
+    void add(Request *request) {
+      (first == nullptr ? first : last->later) = request;
+      last = request;
+    }
+  };
+
   uint64_t now_ns_ = 0;
-  std::vector<std::vector<Event>> ring_;
+  std::array<List, kRingNs> ring_{};
   std::array<uint64_t, kRingNs / 64> bits_{};
-  std::map<uint64_t, std::vector<Event>> far_;
+  std::map<uint64_t, List> far_;
 };
 
 struct Module {
@@ -96,7 +103,8 @@ struct Module {
 
 class TimedRack {
  public:
-  TimedRack(RtlPort *port, const emu_timed &model) : port_(*port), model_(model) {
+  TimedRack(RtlPort *port, const emu_timed &model)
+      : port_(*port), model_(model), decoder_(model.decoder_bytes), granule_(model.granularity_b), ways_(model.ways) {
     const size_t hosts = g_machine->hosts.size(), paths = hosts * model.modules;
     cxl_out_.resize(hosts);
     cxl_back_.resize(hosts);
@@ -108,13 +116,14 @@ class TimedRack {
 
   int run() {
     uint64_t now = 0;
-    std::vector<Event> events;
     for (;;) {
       const int state = port_.tick(now);
       if (state != EMU_RUNNING) break;
       fetch(now);
-      calendar_.take(now, &events);
-      for (const Event &event : events) visit(event, now);
+      for (Request *request = calendar_.take(now), *later; request != nullptr; request = later) {
+        later = request->later;
+        visit(request, now);
+      }
       const uint64_t next = std::min(std::max(calendar_.next(), now), port_.own_wake(now));
       if (next == kNever) continue;  // the next tick finds that nobody can act
       now = std::max(next, now + 1);
@@ -146,12 +155,17 @@ class TimedRack {
     return links[request.host * model_.modules + request.module];
   }
 
+  /** Module of a request and its line there. */
+  void locate(Request &request) const {
+    const uint64_t byte = request.line << kLineShift, within = decoder_.rest(byte), granule = granule_.quotient(within);
+    request.module = static_cast<uint32_t>(decoder_.quotient(byte) * model_.ways + ways_.rest(granule));
+    request.place = (ways_.quotient(granule) * model_.granularity_b + granule_.rest(within)) >> kLineShift;
+  }
+
   /** From the host port to the media of its module. */
   void send(Request *request, uint64_t now) {
     const size_t kind = is_read(request->kind) ? 0 : 1;
-    const uint64_t byte = request->line << kLineShift;
-    const uint64_t within = byte % model_.decoder_bytes, granule = within / model_.granularity_b;
-    request->module = static_cast<uint32_t>(byte / model_.decoder_bytes * model_.ways + granule % model_.ways);
+    locate(*request);
     auto &at = request->stamp;
     at[EMU_STAGE_ISSUE] = now + 1;
     const uint64_t sent = cxl_out_[request->host].take(now + 1, model_.cxl_out_ps[kind]);
@@ -161,19 +175,13 @@ class TimedRack {
     at[EMU_STAGE_FLIGHT] = at[EMU_STAGE_PATH_TX] + model_.serialize_ns[kind];
     at[EMU_STAGE_MOD_RX] = at[EMU_STAGE_FLIGHT] + model_.flight_ns[kind];
     at[EMU_STAGE_MEDIA] = at[EMU_STAGE_MOD_RX] + model_.port_ns[kind];
-    calendar_.add(at[EMU_STAGE_MEDIA], {request, Step::kMedia});
-  }
-
-  uint64_t media_line(const Request &request) const {
-    const uint64_t within = (request.line << kLineShift) % model_.decoder_bytes,
-                   granule = within / model_.granularity_b;
-    return (granule / model_.ways * model_.granularity_b + within % model_.granularity_b) >> kLineShift;
+    calendar_.add(at[EMU_STAGE_MEDIA], request, Step::kMedia);
   }
 
   /** HBM on a hit; DDR5, and the fill of HBM, on a miss; both for a write, which is visible before either has it. */
   uint64_t access(const Request &request, uint64_t now) {
     Module &module = modules_[request.module];
-    const uint64_t line = media_line(request);
+    const uint64_t line = request.place;
     const bool write = !is_read(request.kind);
     if (model_.hbm_on == 0) {
       const uint64_t moved = module.ddr.access(line, write, now);
@@ -186,11 +194,10 @@ class TimedRack {
     return write ? now + model_.commit_ns : from_ddr;
   }
 
-  void visit(const Event &event, uint64_t now) {
-    Request *request = event.request;
+  void visit(Request *request, uint64_t now) {
     const size_t kind = is_read(request->kind) ? 0 : 1;
     auto &at = request->stamp;
-    switch (event.step) {
+    switch (static_cast<Step>(request->step)) {
       case Step::kMedia:
         if (kind == 0) {
           device_read(request);
@@ -198,15 +205,15 @@ class TimedRack {
         }
         at[EMU_STAGE_MEDIA_DONE] = access(*request, now);
         if (kind == 0) {
-          calendar_.add(at[EMU_STAGE_MEDIA_DONE] + model_.return_ns[kind], {request, Step::kBack});
+          calendar_.add(at[EMU_STAGE_MEDIA_DONE] + model_.return_ns[kind], request, Step::kBack);
         } else {
-          calendar_.add(at[EMU_STAGE_MEDIA_DONE], {request, Step::kWritten});
+          calendar_.add(at[EMU_STAGE_MEDIA_DONE], request, Step::kWritten);
         }
         break;
       case Step::kWritten:
         device_write(request, request->data.data(), request->mask);
         request->bound = true;
-        calendar_.add(now + model_.return_ns[kind], {request, Step::kBack});
+        calendar_.add(now + model_.return_ns[kind], request, Step::kBack);
         break;
       case Step::kBack:
         at[EMU_STAGE_RSP_TX] = path(path_back_, *request, true).take(now, model_.path_back_ps[kind]);
@@ -214,7 +221,7 @@ class TimedRack {
         at[EMU_STAGE_NIC_RSP] = at[EMU_STAGE_RSP_FLIGHT] + model_.flight_back_ns[kind];
         at[EMU_STAGE_HOST] = cxl_back_[request->host].take(at[EMU_STAGE_NIC_RSP], model_.cxl_back_ps[kind]) +
                              model_.cxl_response_ns[kind];
-        calendar_.add(at[EMU_STAGE_HOST], {request, Step::kHost});
+        calendar_.add(at[EMU_STAGE_HOST], request, Step::kHost);
         break;
       case Step::kHost:
         ++moved_[request->host * 2 + kind];
@@ -226,6 +233,7 @@ class TimedRack {
 
   RtlPort &port_;
   const emu_timed model_;
+  const Divisor decoder_, granule_, ways_;
   Calendar calendar_;
   std::vector<Link> cxl_out_, cxl_back_, path_out_, path_back_;
   std::vector<Module> modules_;

@@ -22,6 +22,7 @@ constexpr uint64_t kPollNs = 15;
 void wake_sleepers() {
   Machine &m = *g_machine;
   const uint64_t now = now_ns();
+  if (m.sleep_known && now < m.sleep_end_ns) return;
   for (auto &thread : m.threads) {
     if (thread->state == ThreadState::kSleeping && thread->wake_ns <= now) wake(*thread);
   }
@@ -203,6 +204,7 @@ void block_current(ThreadState state, const char *wait_for) {
   Thread &self = *m.current;
   self.state = state;
   self.wait_for = wait_for;
+  if (state == ThreadState::kSleeping) m.sleep_end_ns = std::min(m.sleep_end_ns, self.wake_ns);
   if (m.exploring) ++self.steps;  // blocking again without an access in between is another place of the log
   unready(self);
   if (m.rtl) {
@@ -214,6 +216,7 @@ void block_current(ThreadState state, const char *wait_for) {
 
 void wake(Thread &thread) {
   if (thread.state == ThreadState::kReady || thread.state == ThreadState::kDone) return;
+  g_machine->sleep_known &= thread.state != ThreadState::kSleeping;
   g_machine->progress += thread.state == ThreadState::kBlocked;  // a line or the end of a stall may bring nothing new
   thread.state = ThreadState::kReady;
   g_machine->ready.push_back(thread.tid);
@@ -303,11 +306,14 @@ void thread_return(int64_t status) {
 }
 
 uint64_t earliest_wake() {
-  uint64_t next = kNever;
-  for (const auto &thread : g_machine->threads) {
-    if (thread->state == ThreadState::kSleeping) next = std::min(next, thread->wake_ns);
+  Machine &m = *g_machine;
+  if (m.sleep_known) return m.sleep_end_ns;
+  m.sleep_known = true;
+  m.sleep_end_ns = kNever;
+  for (const auto &thread : m.threads) {
+    if (thread->state == ThreadState::kSleeping) m.sleep_end_ns = std::min(m.sleep_end_ns, thread->wake_ns);
   }
-  return next;
+  return m.sleep_end_ns;
 }
 
 void run_due_threads() {

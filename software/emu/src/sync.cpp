@@ -16,7 +16,7 @@ namespace prismem {
 namespace {
 
 struct Release {
-  uint64_t version;
+  uint64_t version = 0;
   Clock clock;
 };
 struct SyncWord {
@@ -29,10 +29,8 @@ constexpr size_t kLocalWordsMax = 1u << 16;
 std::unordered_map<uint64_t, SyncWord> g_pool_words;
 std::unordered_map<uint64_t, Clock> g_local_words;
 
-const Clock *find_release(uint64_t word, uint64_t version) {
-  const auto it = g_pool_words.find(word);
-  if (it == g_pool_words.end()) return nullptr;
-  for (const Release &release : it->second.kept) {
+const Clock *find_release(const SyncWord &sync, uint64_t version) {
+  for (const Release &release : sync.kept) {
     if (release.version == version) return &release.clock;
   }
   return nullptr;
@@ -70,17 +68,19 @@ void publish(uint64_t address, const Clock &clock, bool keep_sequence, uint64_t 
   }
   const uint64_t word = (address - g_fast.view) >> 3;
   const uint64_t version = g_fast.meta[word].version();
-  Release release{version, clock};
-  if (keep_sequence) {
-    if (const Clock *before = find_release(word, replaced_version)) clock_join(release.clock, *before);
-  }
   SyncWord &sync = g_pool_words[word];
-  if (sync.kept.size() < kReleasesKept) {
-    sync.kept.push_back(std::move(release));
-  } else {
-    sync.kept[sync.next] = std::move(release);
-    sync.next = (sync.next + 1) % kReleasesKept;
+  Clock joined;
+  if (keep_sequence) {
+    if (const Clock *before = find_release(sync, replaced_version)) {
+      joined = clock;
+      clock_join(joined, *before);
+    }
   }
+  if (sync.kept.size() < kReleasesKept) sync.kept.emplace_back();
+  Release &release = sync.kept[sync.next];
+  sync.next = (sync.next + 1) % kReleasesKept;
+  release.version = version;
+  release.clock = joined.empty() ? clock : joined;
 }
 
 }  // namespace
@@ -100,7 +100,14 @@ void sync_acquire(Thread &thread, uint64_t address, bool now) {
   const Clock *clock = nullptr;
   if (in_view(address)) {
     const uint64_t word = (address - g_fast.view) >> 3;
-    clock = find_release(word, g_fast.meta[word].version());
+    const uint64_t version = g_fast.meta[word].version();
+    if (now && word == thread.acquired_word && version == thread.acquired_version && !g_machine->tracing) return;
+    const auto it = g_pool_words.find(word);
+    if (it != g_pool_words.end()) clock = find_release(it->second, version);
+    if (now && clock != nullptr) {
+      thread.acquired_word = word;
+      thread.acquired_version = version;
+    }
   } else {
     const auto it = g_local_words.find(address);
     if (it != g_local_words.end()) clock = &it->second;

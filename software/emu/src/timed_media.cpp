@@ -79,14 +79,15 @@ uint64_t TimedDram::access(uint64_t line, bool write, uint64_t now_ns) {
 }
 
 TimedTags::TimedTags(const emu_timed &config)
-    : sets_(config.hbm_sets),
-      ways_(config.hbm_ways),
-      sector_lines_(config.hbm_sector_lines),
+    : ways_(config.hbm_ways),
+      lines_(config.hbm_sector_lines),
+      set_(config.hbm_sets),
+      sector_line_(config.hbm_sector_lines),
       sectors_(config.hbm_sets * config.hbm_ways),
       victim_(config.hbm_sets, 0) {}
 
 bool TimedTags::touch(uint64_t line) {
-  const uint64_t sector = line / sector_lines_, set = sector % sets_;
+  const uint64_t sector = sector_line_.quotient(line), set = set_.rest(sector), bit = sector_line_.rest(line);
   Sector *const first = &sectors_[set * ways_];
   uint32_t way = 0;
   while (way < ways_ && first[way].tag != sector) ++way;
@@ -94,12 +95,12 @@ bool TimedTags::touch(uint64_t line) {
   if (!there) {
     way = victim_[set];
     first[way].tag = sector;
-    first[way].valid.assign(sector_lines_, false);
+    first[way].valid.assign(lines_, false);
   }
   // The pointer steps over the way that has just been used.
-  if (way == victim_[set]) victim_[set] = static_cast<uint32_t>((way + 1) % ways_);
-  const bool hit = first[way].valid[line % sector_lines_];
-  first[way].valid[line % sector_lines_] = true;
+  if (way == victim_[set]) victim_[set] = way + 1 == ways_ ? 0 : way + 1;
+  const bool hit = first[way].valid[bit];
+  first[way].valid[bit] = true;
   return hit;
 }
 

@@ -4,12 +4,27 @@
  */
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
 #include "prismem_emu_timed.h"
 
 namespace prismem {
+
+/** Division by a number that is a power of two as a rule. */
+class Divisor {
+ public:
+  explicit Divisor(uint64_t by)
+      : by_(by), shift_(static_cast<uint32_t>(std::countr_zero(by))), shifts_(std::has_single_bit(by)) {}
+  uint64_t quotient(uint64_t of) const { return shifts_ ? of >> shift_ : of / by_; }
+  uint64_t rest(uint64_t of) const { return shifts_ ? of & (by_ - 1) : of % by_; }
+
+ private:
+  uint64_t by_;
+  uint32_t shift_;
+  bool shifts_;
+};
 
 /** Banks and buses of a group of channels; the rules are those of rtl/pf_mem/mem_dram_pkg.sv. */
 class TimedDram {
@@ -43,7 +58,8 @@ class TimedTags {
     uint64_t tag = UINT64_MAX;
     std::vector<bool> valid;
   };
-  uint64_t sets_, ways_, sector_lines_;
+  uint64_t ways_, lines_;
+  Divisor set_, sector_line_;
   std::vector<Sector> sectors_;
   std::vector<uint32_t> victim_;
 };
