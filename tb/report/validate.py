@@ -1,7 +1,10 @@
 """Validation of the timed port: traffic that it was not calibrated on, on both ports; latency, rate, and speed.
 
 The calibration knows idle accesses and saturated single paths. These are loads in between, other mixes, several hosts
-and modules, and the main job. Speed is of the whole run on this machine, both ports measured here and now.
+and modules, and the jobs that run software on the timed port: the library's operations that the report measures, and
+the main job. Speed is processor time from the start of the machine to its end, both ports measured here and now, doing
+the same work; what else the processors do hardly counts. The bound holds for the software's jobs. Saturated traffic
+moves a line or more in each clock, so there the RTL gives most for its time.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ DEFAULT = "pfma"
 LATENCY_PERCENT_MAX, BANDWIDTH_PERCENT_MAX, SPEEDUP_MIN = 5.0, 3.0, 100.0
 SEED = 3
 KINDS = ("read", "write", "dma_read", "dma_write")
+CPU_S_MIN = 1e-4  # shorter is not measured
 
 
 @dataclass(frozen=True)
@@ -33,8 +37,8 @@ class Workload:
     name: str
     test: str
     options: dict[str, str]
-    hosts: int = 2
-    modules: int = 2
+    size: int = 2  # hosts and modules
+    software: bool = False  # hosts run programs: what the timed port is for
 
 
 def _traffic(name: str, outstanding: int, permille: int, *, random: bool = True, requests: int = 8000) -> Workload:
@@ -51,10 +55,11 @@ WORKLOADS = (
     _traffic("2 reads a write, 64 in flight", 64, 667),
     _traffic("3 reads a write, 192 in flight", 192, 750),
     _traffic("linear reads, 80 in flight", 80, 1000, random=False),
-    Workload("kv_share", "kv_share", {"requests": "24"}),
-    Workload("kv_share 4 x 4", "kv_share", {"requests": "96"}, 4, 4),
+    Workload("software_ops", "software_ops", {}, software=True),
+    Workload("kv_share", "kv_share", {"requests": "24"}, software=True),
+    Workload("software_ops, 4 x 4", "software_ops", {}, 4, software=True),
+    Workload("kv_share, 4 x 4", "kv_share", {"requests": "96"}, 4, software=True),
 )
-SPEED_WORKLOAD = "kv_share 4 x 4"
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,14 @@ class Row:
     name: str
     latency_ns: tuple[float, float]
     gb_s: tuple[float, float]
-    speedup: float
+    lines: tuple[int, int]
+    cpu_s: tuple[float, float]
+    software: bool = False
+
+    @property
+    def speedup(self) -> float:
+        """Processor time of the RTL over that of the timed port."""
+        return self.cpu_s[0] / max(self.cpu_s[1], CPU_S_MIN)
 
     @property
     def latency_error_percent(self) -> float:
@@ -88,8 +100,12 @@ class Validation:
 def mean_latency_ns(metrics: dict[str, Any]) -> float:
     """Mean over all lines, whatever moved them."""
     tables = [metrics["latency"][kind] for kind in KINDS]
-    lines = sum(table["count"] for table in tables)
-    return float(sum(table["count"] * table["total_ns"]["mean"] for table in tables) / lines)
+    return float(sum(table["count"] * table["total_ns"]["mean"] for table in tables) / lines(metrics))
+
+
+def lines(metrics: dict[str, Any]) -> int:
+    """Lines that were moved, by whatever."""
+    return sum(metrics["latency"][kind]["count"] for kind in KINDS)
 
 
 def rate_gb_s(metrics: dict[str, Any]) -> float:
@@ -109,7 +125,7 @@ def problems(rows: Iterable[Row]) -> list[str]:
             )
         if row.bandwidth_error_percent > BANDWIDTH_PERCENT_MAX:
             found.append(f"{row.name}: rate {row.bandwidth_error_percent:.1f} % off, at most {BANDWIDTH_PERCENT_MAX}")
-        if row.name == SPEED_WORKLOAD and row.speedup < SPEEDUP_MIN:
+        if row.software and row.speedup < SPEEDUP_MIN:
             found.append(f"{row.name}: {row.speedup:.0f} times as fast as the RTL, at least {SPEEDUP_MIN:.0f}")
     return found
 
@@ -126,8 +142,8 @@ def _run(workload: Workload, profile: str, port: str) -> Result:
         workload.test,
         port=port,
         profile=profile,
-        hosts=min(workload.hosts, rack.hosts.canonical),
-        modules=min(workload.modules, rack.modules.canonical),
+        hosts=min(workload.size, rack.hosts.canonical),
+        modules=min(workload.size, rack.modules.canonical),
         seed=SEED,
         options=workload.options,
     )
@@ -147,7 +163,9 @@ def validate(profile: str, workloads: Sequence[Workload] = WORKLOADS) -> Validat
                 workload.name,
                 (mean_latency_ns(rtl), mean_latency_ns(timed)),
                 (rate_gb_s(rtl), rate_gb_s(timed)),
-                rtl["run"]["run_s"] / max(timed["run"]["run_s"], 0.001),
+                (lines(rtl), lines(timed)),
+                (rtl["run"]["cpu_s"], timed["run"]["cpu_s"]),
+                workload.software,
             )
         )
     found = Validation(rows, problems(rows))
@@ -155,9 +173,16 @@ def validate(profile: str, workloads: Sequence[Workload] = WORKLOADS) -> Validat
         "profile": profile,
         "latency_error_percent": round(max(row.latency_error_percent for row in rows), 3),
         "bandwidth_error_percent": round(max(row.bandwidth_error_percent for row in rows), 3),
-        "speedup": round(next((row.speedup for row in rows if row.name == SPEED_WORKLOAD), 0.0), 1),
+        "speedup": round(min((row.speedup for row in rows if row.software), default=0.0), 1),
         "rows": [
-            {"workload": r.name, "latency_ns": r.latency_ns, "gb_s": r.gb_s, "speedup": round(r.speedup, 1)}
+            {
+                "workload": r.name,
+                "latency_ns": r.latency_ns,
+                "gb_s": r.gb_s,
+                "lines": r.lines,
+                "cpu_s": r.cpu_s,
+                "speedup": round(r.speedup, 1),
+            }
             for r in rows
         ],
         "problems": list(found.problems),

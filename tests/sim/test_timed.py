@@ -64,18 +64,17 @@ def test_a_wrong_calibration_is_found(calibrated: Path) -> None:
     timed.calibration_file(profile.load("pfma", sets)).write_text(json.dumps(content))
     rtl, late = (metrics(port, "traffic", sets, outstanding="16", requests="1000") for port in ("rtl", "timed"))
     latency = (validate.mean_latency_ns(rtl), validate.mean_latency_ns(late))
-    row = validate.Row("late", latency, (1.0, 1.0), 200.0)
+    row = validate.Row("late", latency, (1.0, 1.0), (1000, 1000), (2.0, 0.01))
     assert latency[1] - latency[0] == pytest.approx(60, abs=10)
     assert len(validate.problems([row])) == 1
-    assert len(validate.problems([validate.Row(validate.SPEED_WORKLOAD, (100, 106), (10, 10.31), 99)])) == 3
+    bad = validate.Row("job", (100, 106), (10, 10.31), (1000, 1000), (0.99, 0.01), software=True)
+    assert len(validate.problems([bad])) == 3
 
 
 @pytest.mark.regress
 def test_all_workloads_and_the_speed(calibrated: Path) -> None:
-    """All rows of the validation, on 2 x 2 and on 4 x 4. How much faster depends on what else the processors do."""
-    found = validate.validate("pfma")
-    assert not [problem for problem in found.problems if "as fast as the RTL" not in problem]
-    assert found.rows[-1].speedup > 20
+    """All rows of the validation: latency, rate, and speed of the software's jobs, on 2 x 2 and on 4 x 4."""
+    assert not validate.validate("pfma").problems
 
 
 @pytest.mark.regress

@@ -112,9 +112,8 @@ const WordMeta *missed_store(const WordMeta &seen, uint64_t word, const Clock &c
   const WordMeta &device = m.device.meta[word];
   if (device.version() != seen.version() && happens_before(device, clock)) return &device;
   const WordMeta &newest = m.newest[word];
-  const bool landed = m.device.landed[word] >= newest.version();
-  if (!landed && newest.version() > seen.version() && happens_before(newest, clock)) return &newest;
-  return nullptr;
+  if (newest.version() <= seen.version() || m.device.landed[word] >= newest.version()) return nullptr;
+  return happens_before(newest, clock) ? &newest : nullptr;
 }
 
 void report_stale(uint64_t word, const WordMeta &missed, int host, int thread, uint32_t pc, const char *how) {

@@ -74,7 +74,7 @@ struct Thread {
   Exceptions exceptions;
   bool detached = false;
   std::vector<int> joiners;
-  std::vector<Pending> pending;
+  PendingList pending;
   uint32_t streams = 0;           ///< entries of `pending` that are streaming stores
   uint32_t writes_in_flight = 0;  ///< RTL: write-backs that its fences wait for
   bool writes_ordered = false;    ///< its next store has to wait for them too (CLFLUSH, SFENCE)

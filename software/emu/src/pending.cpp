@@ -8,7 +8,6 @@
  *   streaming stores    in a write-combining buffer, any time up to the next fence or own access of that line
  * Ordinary stores act at once in the host's view, so "after older stores to its own line" holds by itself.
  */
-#include <algorithm>
 #include <cstring>
 
 #include "access.hpp"
@@ -117,7 +116,7 @@ bool may_commit(const Thread &thread, size_t index) {
 
 void commit_at(Thread &thread, size_t index) {
   Pending entry = thread.pending[index];
-  thread.pending.erase(thread.pending.begin() + static_cast<ptrdiff_t>(index));
+  thread.pending.erase(index);
   const AtSite at(Site::kCommit);
   commit(thread, entry);
   update_gate(thread);
@@ -125,11 +124,8 @@ void commit_at(Thread &thread, size_t index) {
 
 void update_gate(Thread &thread) {
   if (g_machine->current != &thread) return;
-  const auto holds_stores = [](const Pending &entry) {
-    return entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
-  };
-  g_fast.store_gate = thread.streams != 0 || thread.writes_ordered || g_fast.crash_armed != 0 ||
-                      std::any_of(thread.pending.begin(), thread.pending.end(), holds_stores);
+  g_fast.store_gate =
+      thread.streams != 0 || thread.writes_ordered || g_fast.crash_armed != 0 || thread.pending.holds_stores();
 }
 
 void issue_flush(PendingKind kind, uint64_t address, uint64_t pc) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -60,6 +61,51 @@ struct Pending {
   uint32_t epoch;  ///< kStream: clock of the thread, and tag as in WordMeta
   uint64_t tag;
   std::array<uint8_t, kLineBytes> data;
+};
+
+/** Pending instructions of a thread, oldest first: most of them leave at the front. */
+class PendingList {
+ public:
+  size_t size() const { return list_.size() - gone_; }
+  bool empty() const { return size() == 0; }
+  Pending &operator[](size_t index) { return list_[gone_ + index]; }
+  const Pending &operator[](size_t index) const { return list_[gone_ + index]; }
+  Pending &back() { return list_.back(); }
+  auto begin() { return list_.begin() + static_cast<ptrdiff_t>(gone_); }
+  auto begin() const { return list_.begin() + static_cast<ptrdiff_t>(gone_); }
+  auto end() { return list_.end(); }
+  auto end() const { return list_.end(); }
+  /** Some of them hold back the thread's next store. */
+  bool holds_stores() const { return holding_ != 0; }
+
+  void push_back(const Pending &entry) {
+    list_.push_back(entry);
+    holding_ += holds(entry);
+  }
+
+  void erase(size_t index) {
+    holding_ -= holds((*this)[index]);
+    if (index != 0) {
+      list_.erase(begin() + static_cast<ptrdiff_t>(index));
+    } else if (++gone_ == kPendingMax || empty()) {
+      list_.erase(list_.begin(), begin());
+      gone_ = 0;
+    }
+  }
+
+  void clear() {
+    list_.clear();
+    gone_ = holding_ = 0;
+  }
+
+ private:
+  static bool holds(const Pending &entry) {
+    return entry.kind == PendingKind::kFlush || entry.kind == PendingKind::kStoreFence;
+  }
+
+  std::vector<Pending> list_;
+  size_t gone_ = 0;     ///< entries at the front that have left
+  size_t holding_ = 0;  ///< entries that hold back stores
 };
 
 enum class RequestKind : uint8_t {
