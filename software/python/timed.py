@@ -9,7 +9,8 @@ from prismem.lib.emu import EmuError, Machine, State, load_library
 _U64 = ctypes.c_uint64
 DRAM_FIELDS = (
     "channels banks row_lines row_to_column_ns precharge_ns activate_ns read_precharge_ns write_precharge_ns column_ns "
-    "data_ns bus_ps idle_close_ns refresh_interval_ns refresh_ns refresh_groups refresh_step_ns refresh_offset_ns"
+    "data_ns bus_ps idle_close_ns ahead_ns horizon_ns refresh_interval_ns refresh_ns refresh_groups refresh_step_ns "
+    "refresh_offset_ns"
 ).split()
 PAIRS = frozenset(
     (

@@ -11,6 +11,30 @@ from prismem.models.latency import idle_ns, path_bound_gb_per_s
 from prismem.tb.report.model import Figure, Results, Section, Series, Table
 
 NEARLY_FULL = 0.95
+LINEAR_RUN = 16  # lines of 1 KiB: requests that follow each other share the address of a frame, whatever their size
+MODULE_CASES = {
+    "read_64_random": "reads of 64 B, random",
+    "read_64_linear": "reads of 64 B, linear",
+    "read_256_linear": "reads of 256 B, linear",
+    "read_1024_linear": "reads of 1 KiB, linear",
+    "read_32_linear": "reads of 32 B, linear",
+    "read_32_random": "reads of 32 B, random",
+    "read_beyond_hbm": "reads of 64 B, more than HBM holds",
+    "write_64_random": "writes of 64 B, random",
+    "write_1024_linear": "writes of 1 KiB, linear",
+    "mix_3_1": "3 reads a write",
+    "mix_2_1": "2 reads a write",
+    "mix_1_1": "1 read a write",
+}
+MESH_CASES = {
+    "interleaved": "reads from all modules",
+    "write": "writes to all modules",
+    "mix_1_1": "1 read a write, all modules",
+    "one_module": "reads, each host from a module of its own",
+    "steady": "reads offered at half the bound",
+    "steady_beside_hot": "the same, and all hosts load one module with more",
+}
+OF_A_LINK = ("interleaved", "write", "mix_1_1")  # cases whose bound is that of a host's link; others ask for less
 COLUMNS = ["load", "GB/s a host", "slowest", "useful", "in flight", "mean ns", "P50", "P99", "P99.9", "max", "limit"]
 
 
@@ -43,7 +67,25 @@ def build(results: Results) -> Section | None:
     _hosts(results, section)
     _all_to_all(results, section)
     _footprint(results, section)
+    section.result = _result(section)
     return section if section.metrics else None
+
+
+def _result(section: Section) -> str:
+    """Of ports, of hosts, and of lines in flight, as far as they were measured."""
+    known = {metric.id.removeprefix("bandwidth."): metric.value for metric in section.metrics}
+    text = []
+    if "module.all_ports_gb_s" in known:
+        least = min(value for name, value in known.items() if name.startswith("module.read_") and "slowest" in name)
+        text.append(
+            f"All {known['module.ports']} ports of a module at once carry at least {least:g} GB/s of reads each, "
+            f"{known['module.all_ports_gb_s']:,g} GB/s together."
+        )
+    if "mesh.reached" in known:
+        text.append(f"A host's reads reach {known['mesh.reached']:.1%} of what its link and lightpaths allow.")
+    if "in_flight_needed" in known:
+        text.append(f"For its full rate a host needs {known['in_flight_needed']} lines in flight on a module.")
+    return " ".join(text)
 
 
 def _module(results: Results, section: Section) -> None:
@@ -81,7 +123,10 @@ def _module(results: Results, section: Section) -> None:
             "All ports of one module at once, port by port (measured)",
             "port (1)",
             "payload of a port (GB/s)",
-            [Series(name, range(len(case["ports_gb_s"])), case["ports_gb_s"]) for name, case in cases.items()],
+            [
+                Series(MODULE_CASES[name], range(len(case["ports_gb_s"])), case["ports_gb_s"])
+                for name, case in cases.items()
+            ],
         )
     )
     section.tables.append(
@@ -91,10 +136,10 @@ def _module(results: Results, section: Section) -> None:
             ["case", "slowest port, GB/s", "mean, GB/s", "read P50 / P99.9 ns", "write P50 / P99.9 ns", "limit", "why"],
             [
                 [
-                    name,
+                    MODULE_CASES[name],
                     min(case["ports_gb_s"]),
                     case["mean_gb_s"],
-                    *(f"{case[k]['p50_ns']} / {case[k]['p999_ns']}" for k in ("read", "write")),
+                    *(f"{k['p50_ns']} / {k['p999_ns']}" if k["count"] else "" for k in (case["read"], case["write"])),
                     case["limit"],
                     case["why"],
                 ]
@@ -112,7 +157,8 @@ def _mesh(results: Results, section: Section) -> None:
     rows = []
     for name, case in bandwidth["cases"].items():
         least = section.add(f"mesh.{name}.slowest_gb_s", min(case["hosts_gb_s"]), "GB/s", f"{name}", point="mesh")
-        rows.append([name, least, case["bound_gb_s"], f"{case['reached']:.1%}", case["limit"], case["why"]])
+        bound = [case["bound_gb_s"], f"{case['reached']:.1%}"] if name in OF_A_LINK else ["", ""]
+        rows.append([MESH_CASES[name], least, *bound, case["limit"], case["why"]])
     section.add(
         "mesh.packing_bound_gb_s",
         bandwidth["packing_bound_gb_s"],
@@ -145,7 +191,7 @@ def _sizes(results: Results, section: Section, points: Sequence[Mapping[str, Any
         chosen = [p for p in points if p["name"].startswith(kind) and p["name"].endswith(walk)]
         sizes = [p["load"]["request_bytes"] for p in chosen]
         series.append(Series(f"{label} (measured)", sizes, [p["mean_gb_s"] for p in chosen]))
-        bounds = [path_bound_gb_per_s(results.profile, float(kind == "read"), max(1, size // 64)) for size in sizes]
+        bounds = [path_bound_gb_per_s(results.profile, float(kind == "read"), LINEAR_RUN)] * len(sizes)
         if walk == "linear":
             series.append(Series(f"bound of the frames, {kind} (computed)", sizes, bounds, "dashed"))
     title = "Payload of a host against size of a request"

@@ -76,6 +76,12 @@ def _offered(results: Results, section: Section) -> None:
             log_y=True,
         )
     )
+    medians = [f"{row[0]} {row[3]:g} ns" for row in rows if row[1] == COMPARED_GB_S]
+    most = {row[0]: section.value(f"{row[0]}.all_gb_s") for row in rows}
+    section.result = (
+        f"At {COMPARED_GB_S:g} GB/s a host half of the reads are back within: {', '.join(medians)}. The most that "
+        f"{hosts} hosts carried together: {', '.join(f'{name} {rate:,.4g} GB/s' for name, rate in most.items())}."
+    )
     columns = ["profile", "offered, GB/s a host", "carried, GB/s a host", "P50, ns", "P99, ns", "P99.9, ns", "max, ns"]
     section.tables.append(Table("offered", "The same reads on each fabric (measured)", [*columns, "limit"], rows))
 

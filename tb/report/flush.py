@@ -37,6 +37,7 @@ def build(results: Results) -> Section | None:
     )
     rows: list[list[Any]] = []
     bars: dict[str, dict[str, float]] = {}
+    clflush: list[tuple[str, str, dict[str, float]]] = []
     for value, metrics in results.group("flush"):
         flush, profile = metrics["flush"], results.profile_of(f"flush/{value}")
         kind = "posted" if flush["posted"] else "when visible"
@@ -47,6 +48,7 @@ def build(results: Results) -> Section | None:
             rows.append([profile.name, kind, method, *(moments[key] for key in MOMENTS)])
             if method == "clflush":
                 bars[f"{profile.name}, {kind}"] = _steps(moments)
+                clflush.append((profile.name, kind, moments))
         section.add(
             f"{profile.name}.write_ns", idle_ns(profile, "write"), "ns", "idle write at the port", origin="computed"
         )
@@ -60,6 +62,11 @@ def build(results: Results) -> Section | None:
             "",
             bars=bars,
         )
+    )
+    section.result = " ".join(
+        f"{profile}, completion {kind}: CLFLUSH returns after {moments['returned_ns']:g} ns, the line is visible after "
+        f"{moments['visible_ns']:g} ns, and MFENCE returns after {moments['fenced_ns']:g} ns."
+        for profile, kind, moments in clflush
     )
     columns = ["profile", "completion", "instruction", *(f"{what}, ns" for what in MOMENTS.values())]
     section.tables.append(Table("flush", "Write-back of one line (measured)", columns, rows))

@@ -50,6 +50,12 @@ def build(results: Results) -> Section | None:
             section.add(
                 f"stated.{kind}.{tail}", stated[tail], "ns", f"{name} at the stated load, {kind}", point="loaded"
             )
+    at = {f"{kind}.{tail}": section.value(f"stated.{kind}.{tail}") for kind in ("read", "write") for tail in TAILS}
+    section.result = (
+        f"At {loaded['stated_percent']} % load half of the reads are back within {at['read.p50_ns']} ns and 99.9 % "
+        f"within {at['read.p999_ns']} ns; of the writes, within {at['write.p50_ns']} and {at['write.p999_ns']} ns. The "
+        f"mean of reads grows by a tenth at {section.value('read.knee_percent'):g} % load."
+    )
     columns = ["curve", "access", "load, %", "offered, GB/s a host", "carried, GB/s a host"]
     columns += [f"{name}, ns" for name in NAMES]
     section.tables.append(Table("loaded", "Latency against offered load (measured)", [*columns, "limit"], rows))

@@ -68,10 +68,15 @@ class Section:
     id: str
     title: str
     text: str
+    result: str = ""  # what came out, in a sentence or two, for somebody who reads nothing else
     metrics: list[Metric] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def value(self, name: str) -> Number:
+        """Value of the metric `<section>.<name>`. Raises KeyError when there is none."""
+        return {metric.id: metric.value for metric in self.metrics}[f"{self.id}.{name}"]
 
     def add(
         self, name: str, value: Number, unit: str, what: str, *, origin: Origin = "measured", point: str | None = None

@@ -92,6 +92,18 @@ def judge_all(metrics: Iterable[Metric]) -> list[Judged]:
     return [judge(row, known) for row in rows()]
 
 
+def _with_unit(text: str, unit: str) -> str:
+    return f"{text} {unit}".removesuffix(" 1")
+
+
+def _result(judged: Sequence[Judged]) -> str:
+    """How many rows hold, and the names of those that do not."""
+    shown = [row for row in judged if row.verdict not in ("cannot be shown", "not measured")]
+    wrong = [f"{row.printed} ({row.verdict})" for row in shown if row.verdict != "holds"]
+    text = f"{len(shown) - len(wrong)} of {len(shown)} rows that were measured hold."
+    return text + (f" Not: {'; '.join(wrong)}." if wrong else "")
+
+
 def section(judged: Sequence[Judged]) -> Section:
     """The table for a reader, and the list of what cannot be shown."""
     found = Section(
@@ -105,17 +117,18 @@ def section(judged: Sequence[Judged]) -> Section:
         [
             row.printed,
             row.source,
-            "" if row.measured is None else f"{row.measured:,g} {row.unit}".removesuffix(" 1"),
-            f"{row.low:g} to {row.high:g}: {row.tolerance}",
-            "" if row.floor is None else f"{row.floor:g}",
+            "" if row.measured is None else _with_unit(f"{row.measured:,g}", row.unit),
+            f"{_with_unit(f'{row.low:g} to {row.high:g}', row.unit)}: {row.tolerance}",
+            "" if row.floor is None else _with_unit(f"{row.floor:,g}", row.unit),
             row.verdict,
             row.test,
         ]
         for row in judged
         if row.verdict != "cannot be shown"
     ]
-    columns = ["printed", "source", "measured", "accepted", "floor (computed)", "verdict", "test"]
+    columns = ["printed", "source", "measured", "accepted: why", "physical floor (computed)", "verdict", "test"]
     found.tables.append(Table("paper", "Rows that hardware or software of ours can show", columns, shown))
+    found.result = _result(judged)
     hidden = [[row.printed, row.source, row.reason] for row in judged if row.verdict == "cannot be shown"]
     found.tables.append(Table("paper_not_shown", "Rows that cannot be shown", ["printed", "source", "why"], hidden))
     return found

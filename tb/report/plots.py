@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -11,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from prismem.tb.report.model import Figure
+from prismem.tb.report.model import Figure, Number
 
+HEADROOM = 1.08  # of an axis over the highest point
 OUTSIDE = 6  # entries of a legend from which on it stands beside the picture
 WIDTH_IN, HEIGHT_IN, PNG_DPI = 7.2, 3.9, 110
 # Told apart without colour too: lines have markers of their own. Palette of Okabe and Ito, safe for colour blindness.
@@ -29,7 +32,7 @@ SETTINGS: Any = {
 
 
 def _plain(value: float, _position: int | None = None) -> str:
-    return f"{value:,g}"
+    return f"{value:,.10g}"
 
 
 def _lines(axes: Axes, figure: Figure) -> None:
@@ -37,9 +40,9 @@ def _lines(axes: Axes, figure: Figure) -> None:
         colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
         style = {"line": "-", "dashed": "--", "points": ""}[series.style]
         drawn = "" if series.style == "dashed" else marker
-        axes.plot(
-            series.x, series.y, color=colour, marker=drawn, linestyle=style, label=series.label, markersize=4, lw=1.3
-        )
+        filled = colour if i < len(COLOURS) else "white"  # colours that come round have hollow markers
+        looks: Any = {"marker": drawn, "markerfacecolor": filled, "markersize": 4, "linestyle": style, "lw": 1.3}
+        axes.plot(series.x, series.y, color=colour, label=series.label, **looks)
     if figure.log_x:
         axes.set_xscale("log", base=2 if all(_power_of_2(x) for s in figure.series for x in s.x) else 10)
         axes.xaxis.set_major_formatter(FuncFormatter(_plain))
@@ -47,7 +50,8 @@ def _lines(axes: Axes, figure: Figure) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(_plain))
     else:
-        axes.set_ylim(bottom=0, top=figure.y_max)
+        highest = max(float(y) for series in figure.series for y in series.y)
+        axes.set_ylim(bottom=0, top=figure.y_max or HEADROOM * highest or 1)
     if figure.categories:
         axes.set_xticks(range(len(figure.categories)), figure.categories, rotation=25, ha="right")
 
@@ -56,14 +60,23 @@ def _power_of_2(value: float) -> bool:
     return value >= 1 and value == int(value) and int(value) & (int(value) - 1) == 0
 
 
+def spans(heights: Mapping[str, Number]) -> list[tuple[str, float, float]]:
+    """(part, start, width) of a stacked bar: each bar in the order of its own parts."""
+    ends = list(itertools.accumulate(float(width) for width in heights.values()))
+    return [(part, end - width, float(width)) for (part, width), end in zip(heights.items(), ends, strict=True)]
+
+
 def _bars(axes: Axes, figure: Figure) -> None:
-    names = list(figure.bars)
     parts = list(dict.fromkeys(part for heights in figure.bars.values() for part in heights))
-    left = [0.0] * len(names)
-    for i, part in enumerate(parts):
-        widths = [float(figure.bars[name].get(part, 0)) for name in names]
-        axes.barh(names, widths, left=left, label=part, color=COLOURS[i % len(COLOURS)], edgecolor="white", lw=0.4)
-        left = [start + width for start, width in zip(left, widths, strict=True)]
+    shown: set[str] = set()
+    for name, heights in figure.bars.items():
+        for part, left, width in spans(heights):
+            colour, label = COLOURS[parts.index(part) % len(COLOURS)], "_" if part in shown else part
+            axes.barh([name], [width], left=left, label=label, color=colour, edgecolor="white", lw=0.4)
+            shown.add(part)
+        total = sum(heights.values())
+        axes.annotate(_plain(total), (total, name), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.margins(x=0.08)
     axes.invert_yaxis()
 
 

@@ -24,6 +24,23 @@ from prismem.tb.runner.files import write_atomic
 
 FORMAT = 1
 INDEX, REPORT, PAPER, METRICS_CSV = "index.html", "report.json", "paper.json", "metrics.csv"
+WORDS = (
+    ("line", "64 bytes, the unit that caches and the memory exchange; all payload is counted in whole lines."),
+    ("host, host port", "A server, and the place where its CXL link begins. Latency counts from there and back there."),
+    ("adapter (PF-NIC)", "What ends a host's CXL link and sends each request to the module that its address names."),
+    ("module", "A memory device: HBM as a write-through cache in front of DDR5, or DDR5 alone."),
+    ("lightpath", "The optical wires between one host's adapter and one module; nobody else uses them."),
+    ("fabric", "What lies between hosts and modules: lightpaths (photonic), switches (switch), nothing (direct)."),
+    ("flit, frame", "The unit that a CXL link, and that a lightpath, transmits: messages, check sum, credits."),
+    ("profile", "All numbers of a machine. pfma: photonic appliance; niagara: direct device; switch: switched pool."),
+    ("P50, P99, P99.9", "Latency that half, 99 %, and 99.9 % of the requests do not exceed."),
+    ("offered, carried", "What hosts ask for, and what they get."),
+    ("limit", "The busiest resource of a run by its own counters, or what requests waited for."),
+    ("write-back, flush", "A host's cache sends a changed line to the memory: only then can other hosts read it."),
+    ("fence (MFENCE)", "Waits until the write-backs before it are complete."),
+    ("DMA", "The adapter moves lines by itself, past the host's cache."),
+    ("queue model", "The timed port: the same machine without its hardware, calibrated by runs of the hardware."),
+)
 VERDICTS = ("holds", "differs", "faster than physics", "not measured")
 
 
@@ -107,6 +124,7 @@ def write(
         "about": about,
         "sections": sections,
         "pictures": pictures,
+        "words": WORDS,
         "points": [{"id": m.point.id, "replay": m.replay} for m in measured],
         "failures": [{"id": m.point.id, "text": m.failure} for m in measured if m.failure is not None],
     }

@@ -35,6 +35,7 @@ def build(results: Results) -> Section | None:
         return None
     section.add("rows", len(rows), "1", "numbers that were changed")
     section.add("rows_that_hold", holding, "1", "rows in which the figure moved as computed")
+    section.result = f"{holding} of {len(rows)} numbers moved their figure the right way by the computed amount."
     columns = ["profile", "number", "other value", "both runs with", "figure", "measured", "with the other value"]
     columns += ["measured difference", "computed difference", "verdict"]
     section.tables.append(Table("sensitivity", "One number changed", columns, rows))

@@ -71,7 +71,22 @@ def build(results: Results) -> Section | None:
         if max(len(values) for values in ops.values()) > 1:
             section.figures.append(_by_hosts(name, port, ops))
     _transfers(section, found)
+    section.result = " ".join(_result(section, found))
     return section
+
+
+def _result(section: Section, found: list[tuple[str, Profile, str, dict[str, Any]]]) -> Iterator[str]:
+    """Of each profile, what the operations take on the fewest hosts."""
+    for name in dict.fromkeys(profile.name for _, profile, _, _ in found):
+        _, _, port, fewest = min((f for f in found if f[1].name == name), key=lambda f: (f[3]["hosts"], f[2]))
+        hosts = fewest["hosts"]
+        ns = {op: section.value(f"{name}.{port}.{hosts}.{op}.p50_ns") for op in ("lock_alone", "visible", "lookup_hit")}
+        best = max(item["gb_s"] for item in fewest["transfers"])
+        yield (
+            f"{name}, {hosts} hosts ({ON[port]}): a free lock takes {ns['lock_alone']:,g} ns, a store is seen by "
+            f"another host after {ns['visible']:,g} ns, a prefix is found in {ns['lookup_hit']:,g} ns, and KV blocks "
+            f"move at up to {best:g} GB/s a host."
+        )
 
 
 def _measured(results: Results) -> Iterator[tuple[str, Profile, str, dict[str, Any]]]:

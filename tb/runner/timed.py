@@ -22,7 +22,10 @@ from prismem.tb.job import Request
 FOLDER = BUILD / "calibration"
 PS_PER_NS = 1000
 LINE_UNITS = 64 * 16 * PS_PER_NS  # of a rate in 1/16 B/ns: ps of a line
-HBM_ROW_LINES, DDR_ROW_LINES = 16, 64  # of pf_mem.sv
+# Of rtl/pf_mem/pf_mem.sv:
+HBM_ROW_LINES, DDR_ROW_LINES = 16, 64
+HBM_AHEAD_NS, DDR_AHEAD_NS = 64, 160
+HBM_HORIZON_NS, DDR_HORIZON_NS = 256, 512
 
 
 @cache
@@ -67,6 +70,8 @@ def _dram(media: Hbm | Ddr, data_ns: int) -> dict[str, int]:
         "data_ns": data_ns,
         "bus_ps": LINE_UNITS * split // media.rate.canonical,
         "idle_close_ns": media.idle_close_time.canonical,
+        "ahead_ns": DDR_AHEAD_NS if ddr else HBM_AHEAD_NS,
+        "horizon_ns": DDR_HORIZON_NS if ddr else HBM_HORIZON_NS,
         "refresh_interval_ns": media.refresh_interval.canonical,
         "refresh_ns": media.refresh_time.canonical,
         "refresh_groups": media.refresh_groups.canonical,

@@ -235,9 +235,17 @@ def test_the_page_is_whole_and_self_contained(tmp_path: Path) -> None:
     assert "Horizontal: size (B). Vertical: rate (GB/s)." in labels[1]
     assert "<b>" not in text
     assert "1,234,567" in text
+    assert text.count("An idle read and an idle write take: pfma 283 and 283 ns.") == 2  # in short, and in its section
     for figure in figures:
         assert (tmp_path / f"{figure.id}.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "idle_parts.csv").read_text().splitlines()[1] == "pfma,read,request,24,24,0"
+    assert (tmp_path / "idle_parts.csv").read_text().splitlines()[1] == "pfma,read,request,24,24,24,0"
+
+
+def test_a_bar_has_its_own_order_of_parts() -> None:
+    """A posted write: the fence returns before the line is visible, other than in the bar above it."""
+    when_visible, posted = {"visible": 112, "fence": 116}, {"fence": 222, "visible": 390}
+    assert plots.spans(when_visible) == [("visible", 0, 112), ("fence", 112, 116)]
+    assert plots.spans(posted) == [("fence", 0, 222), ("visible", 222, 390)]
 
 
 def test_ids_of_pictures_do_not_meet_in_a_page() -> None:

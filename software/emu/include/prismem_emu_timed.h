@@ -8,7 +8,7 @@
  *   host's link out -> NIC -> path out -> port -> HBM hit, or DDR5 -> path back -> NIC -> host's link back
  *
  * Numbers come from a calibration that was measured on the RTL (`prismem calibrate`). Not modelled: credits, link errors,
- * batches of writes on a DRAM bus, the bound of writes on their way to visibility.
+ * batches of writes on a DRAM bus.
  */
 #ifndef PRISMEM_EMU_TIMED_H
 #define PRISMEM_EMU_TIMED_H
@@ -28,6 +28,7 @@ typedef struct emu_timed_dram {
   uint64_t data_ns; /**< column command to the whole line, measured */
   uint64_t bus_ps;  /**< time of a line on the bus */
   uint64_t idle_close_ns;
+  uint64_t ahead_ns, horizon_ns; /**< how far ahead a bus, and a bank, is booked; then ports of the module wait */
   uint64_t refresh_interval_ns, refresh_ns, refresh_groups, refresh_step_ns, refresh_offset_ns; /**< interval 0: none */
 } emu_timed_dram;
 

@@ -95,6 +95,11 @@ class Calendar {
   std::map<uint64_t, List> far_;
 };
 
+/** Requests that wait at a port of a module, linked by `behind`; the first one is in the calendar. */
+struct Waiting {
+  Request *first = nullptr, *last = nullptr;
+};
+
 struct Module {
   explicit Module(const emu_timed &model) : tags(model), hbm(model.hbm), ddr(model.ddr) {}
   TimedTags tags;
@@ -110,6 +115,7 @@ class TimedRack {
     cxl_back_.resize(hosts);
     path_out_.resize(paths);
     path_back_.resize(paths);
+    ports_.resize(paths);
     moved_.assign(hosts * 2, 0);
     for (uint64_t i = 0; i < model.modules; ++i) modules_.emplace_back(model);
   }
@@ -194,11 +200,44 @@ class TimedRack {
     return write ? now + model_.commit_ns : from_ddr;
   }
 
+  /** A port of a module starts its requests in their order, when the memories that they need have room: whether this one
+   *  starts now. If not, it comes back. */
+  bool starts(Request *request, uint64_t now) {
+    Waiting &port = ports_[request->host * model_.modules + request->module];
+    if (port.first == nullptr) {
+      port.first = port.last = request;
+      request->behind = nullptr;
+    } else if (port.first != request) {
+      port.last->behind = request;
+      port.last = request;
+      request->behind = nullptr;
+      return false;
+    }
+    const uint64_t start_ns = room_ns(*request, now);
+    if (start_ns > now) {
+      calendar_.add(start_ns, request, Step::kMedia);
+      return false;
+    }
+    port.first = request->behind;
+    if (port.first != nullptr) calendar_.add(now + 1, port.first, Step::kMedia);
+    return true;
+  }
+
+  /** When the memories that a request needs have room. */
+  uint64_t room_ns(const Request &request, uint64_t now) const {
+    const Module &module = modules_[request.module];
+    const uint64_t hbm_ns = model_.hbm_on == 0 ? now : module.hbm.room_ns(request.place, now);
+    if (model_.hbm_on != 0 && is_read(request.kind) && module.tags.has(request.place)) return hbm_ns;
+    return std::max(hbm_ns, module.ddr.room_ns(request.place, now));
+  }
+
   void visit(Request *request, uint64_t now) {
     const size_t kind = is_read(request->kind) ? 0 : 1;
     auto &at = request->stamp;
     switch (static_cast<Step>(request->step)) {
       case Step::kMedia:
+        if (!starts(request, now)) break;
+        at[EMU_STAGE_MEDIA] = now;
         if (kind == 0) {
           device_read(request);
           request->bound = true;
@@ -236,6 +275,7 @@ class TimedRack {
   const Divisor decoder_, granule_, ways_;
   Calendar calendar_;
   std::vector<Link> cxl_out_, cxl_back_, path_out_, path_back_;
+  std::vector<Waiting> ports_;
   std::vector<Module> modules_;
   std::vector<int64_t> moved_;
 };

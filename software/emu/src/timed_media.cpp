@@ -40,10 +40,17 @@ uint64_t TimedDram::refresh_before(uint64_t at_ns, uint64_t phase) const {
   return at_ns - (at_ns - phase) % config_.refresh_interval_ns;
 }
 
+uint64_t TimedDram::room_ns(uint64_t line, uint64_t now_ns) const {
+  const auto [channel, number, row] = place(line);
+  const uint64_t bus_ns = bus_free_ps_[channel] / kPsPerNs,
+                 bank_ns = banks_[channel * config_.banks + number].column_ns;
+  const uint64_t free_ns = std::max(bus_ns > config_.ahead_ns ? bus_ns - config_.ahead_ns : 0,
+                                    bank_ns > config_.horizon_ns ? bank_ns - config_.horizon_ns : 0);
+  return std::max(now_ns, free_ns);
+}
+
 uint64_t TimedDram::access(uint64_t line, bool write, uint64_t now_ns) {
-  const uint64_t folded = line ^ (line >> channel_bits_) ^ (line >> (2 * channel_bits_ + 3));
-  const uint64_t channel = folded & (config_.channels - 1), row = line >> row_shift_;
-  const uint64_t number = (row ^ (row >> bank_bits_)) & (config_.banks - 1);
+  const auto [channel, number, row] = place(line);
   Bank &bank = banks_[channel * config_.banks + number];
   const bool used = bank.column_ns != 0;
   const uint64_t next_ns = std::max(now_ns, used ? bank.column_ns + config_.column_ns : 0);
@@ -86,11 +93,17 @@ TimedTags::TimedTags(const emu_timed &config)
       sectors_(config.hbm_sets * config.hbm_ways),
       victim_(config.hbm_sets, 0) {}
 
+bool TimedTags::has(uint64_t line) const {
+  const uint64_t sector = sector_line_.quotient(line);
+  const Sector *const first = &sectors_[set_.rest(sector) * ways_];
+  const uint32_t way = way_of(first, sector);
+  return way < ways_ && first[way].valid[sector_line_.rest(line)];
+}
+
 bool TimedTags::touch(uint64_t line) {
   const uint64_t sector = sector_line_.quotient(line), set = set_.rest(sector), bit = sector_line_.rest(line);
   Sector *const first = &sectors_[set * ways_];
-  uint32_t way = 0;
-  while (way < ways_ && first[way].tag != sector) ++way;
+  uint32_t way = way_of(first, sector);
   const bool there = way < ways_;
   if (!there) {
     way = victim_[set];

@@ -150,9 +150,10 @@ struct Request {
   std::array<uint64_t, kWordsPerLine> base;  ///< versions the line was filled with
   std::array<uint64_t, kStages> stamp;       ///< RTL: cycle of each stage boundary, kNever when not seen
   uint32_t module;
-  uint8_t step;    ///< timed port: what happens to it next
-  uint64_t place;  ///< timed port: line of its module
-  Request *later;  ///< timed port: the next one in its list
+  uint8_t step;     ///< timed port: what happens to it next
+  uint64_t place;   ///< timed port: line of its module
+  Request *later;   ///< timed port: the next one in its list
+  Request *behind;  ///< timed port: the next one that waits at its port of the module
 };
 
 }  // namespace prismem
