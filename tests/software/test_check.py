@@ -225,6 +225,19 @@ def test_shrinking_keeps_what_the_fault_needs() -> None:
     assert all(choice.step % 2 == 0 for choice in tried[0])
 
 
+def test_shrinking_takes_whole_kinds_and_keeps_its_budget() -> None:
+    """Entries of a kind that the fault needs all or none of go together; no replay beyond the budget."""
+    log = [Choice(0, step, 0, 6 if step % 2 else 0, 1, 0) for step in range(1000)]
+
+    def fails(shorter: list[Choice]) -> bool:
+        return sum(choice.kind == 6 for choice in shorter) in (0, 500) and any(choice.step == 8 for choice in shorter)
+
+    assert [choice.step for choice in Shrinker(fails).shrink(log)] == [8]
+    cut = Shrinker(lambda shorter: len(shorter) == len(log), replays_max=5)
+    assert cut.shrink(log) == log
+    assert cut.replays == 5
+
+
 def case(name: str, *arguments: str, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     return prismem("check", str(CASES), "-D", f"CASE={name}", *flags, "--executions", "300", *arguments)
 

@@ -10,11 +10,13 @@ from lib_support import build as build_software
 from rich.console import Console
 
 from prismem.cli.check import run_replay
+from prismem.cli.mutants import line_of
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib.check.log import LOG_FILE, load
 from prismem.lib.mutation.equivalents import Equivalent, stale
 from prismem.lib.mutation.equivalents import load as load_equivalents
-from prismem.lib.mutation.judge import Verdict, judge
+from prismem.lib.mutation.battery import Trial
+from prismem.lib.mutation.judge import Verdict, is_reached, judge
 from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
 from prismem.lib.mutation.run import CLEAN_PARTS, Summary, choose, clean, judge_all, summarize, write
 from prismem.paths import SOFTWARE
@@ -114,6 +116,21 @@ def test_a_fault_that_coherence_does_not_hide_is_reported(tmp_path: Path) -> Non
     verdict = judge(replace(mutant, noncoherence=True), tmp_path / "mutant")
     assert verdict.coherent
     assert Summary([verdict], []).as_json()["coherent_reports"] == {mutant.id: verdict.coherent}
+
+
+def test_a_place_that_no_execution_comes_to_is_told(tmp_path: Path) -> None:
+    """Goal: a survivor where the battery never comes is told from one that it does not notice.
+
+    Method: probes, which abort in the place of the call: one in code that every test runs, one that is never called.
+    """
+    build_software("flags")
+    there = next(one for one in generate() if one.id == DAILY[0])
+    nowhere = there.path.read_bytes() + b"void never(void);\nvoid never(void) { __builtin_abort(); }\n"
+    assert is_reached(there, tmp_path / "there", Trial(test=""))
+    calm = replace(there, probe=nowhere)
+    assert not is_reached(calm, tmp_path / "nowhere", Trial(test=""), executions_max=9)
+    survivor = Verdict.model_validate({"id": "x", "state": "survived", "reached": False})
+    assert "not reached" in line_of(survivor, equivalent=False)
 
 
 def test_a_mutant_that_is_no_c_counts_for_nothing(tmp_path: Path) -> None:

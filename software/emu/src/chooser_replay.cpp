@@ -21,7 +21,9 @@ struct Entry {
 /** Entries of one thread, in the order of its steps. */
 struct Lane {
   std::vector<Entry> entries;
-  size_t next = 0;  ///< everything before is used or lies behind the thread
+  size_t next = 0;            ///< everything before is used or lies behind the thread
+  std::vector<size_t> steps;  ///< entries between two hooked accesses, which the run has to stop for
+  size_t next_step = 0;       ///< into these; everything before is used or lies behind
 };
 
 class ReplayChooser final : public Chooser {
@@ -34,6 +36,9 @@ class ReplayChooser final : public Chooser {
     for (Lane &lane : lanes_) {
       const auto earlier = [](const Entry &a, const Entry &b) { return a.choice.step < b.choice.step; };
       std::stable_sort(lane.entries.begin(), lane.entries.end(), earlier);
+      for (size_t i = 0; i < lane.entries.size(); ++i) {
+        if (lane.entries[i].choice.site == EMU_SITE_STEP) lane.steps.push_back(i);
+      }
     }
   }
 
@@ -41,11 +46,10 @@ class ReplayChooser final : public Chooser {
     const Machine &m = *g_machine;
     if (m.current == nullptr) return kNever;
     const uint64_t own = thread_steps(*m.current);
-    const Lane &lane = running();
-    for (size_t i = lane.next; i < lane.entries.size(); ++i) {
-      const Entry &entry = lane.entries[i];
-      if (entry.used || entry.choice.site != EMU_SITE_STEP || entry.choice.step <= own) continue;
-      return steps + entry.choice.step - own;
+    Lane &lane = running();
+    for (; lane.next_step < lane.steps.size(); ++lane.next_step) {
+      const Entry &entry = lane.entries[lane.steps[lane.next_step]];
+      if (!entry.used && entry.choice.step > own) return steps + entry.choice.step - own;
     }
     return kNever;
   }

@@ -238,6 +238,7 @@ PRISMEM_EXPORT void emu_destroy(void) {
   g_fast = Fast{};
   intercept_reset();
   programs_forget();
+  locate_forget();
   delete machine;
 }
 

@@ -180,6 +180,8 @@ struct Location {
   std::string function, source;
 };
 std::vector<Location> locate(const std::vector<uint32_t> &pcs);
+/** The machine ends, and programs may be unloaded: addresses mean nothing any more. */
+void locate_forget();
 std::string module_offset(uint64_t pc);
 const char *state_name(int state);
 

@@ -1,7 +1,8 @@
 /**
  * @file symbols.cpp
- * Code addresses to function, file and line: one addr2line run a loaded object, only when a report is asked for. Without
- * addr2line or debug information the nearest symbol stands in.
+ * Code addresses to function, file and line: one addr2line run a loaded object, only when a report is asked for, and once an
+ * address while the machine lives: shortening a log meets the same few places hundreds of times. Without addr2line or debug
+ * information the nearest symbol stands in.
  */
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -39,6 +40,12 @@ Address address_of(uint64_t pc) {
     address.symbol = std::string(info.dli_sname) + text;
   }
   return address;
+}
+
+/** What is known of code addresses; the objects stay loaded as long as the machine. */
+std::map<uint64_t, Location> &known_places() {
+  static std::map<uint64_t, Location> places;
+  return places;
 }
 
 std::string quote_for_shell(const std::string &text) {
@@ -120,6 +127,10 @@ std::vector<Location> locate(const std::vector<uint32_t> &pcs) {
   std::vector<Address> addresses(pcs.size());
   for (size_t i = 0; i < pcs.size(); ++i) {
     const uint64_t pc = pc_of(pcs[i]);
+    if (const auto known = known_places().find(pc); known != known_places().end()) {
+      found[i] = known->second;
+      continue;
+    }
     addresses[i] = address_of(pc);
     found[i].function = addresses[i].symbol;
     found[i].source = pc == 0 ? "" : module_offset(pc);
@@ -136,8 +147,13 @@ std::vector<Location> locate(const std::vector<uint32_t> &pcs) {
     if (pipe == nullptr) continue;
     read_frames(pipe, members, found);
     pclose(pipe);
+    for (const size_t i : members) known_places()[pc_of(pcs[i])] = found[i];
   }
   return found;
+}
+
+void locate_forget() {
+  known_places().clear();
 }
 
 }  // namespace prismem

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +21,11 @@ from prismem.lib.mutation.build import DoesNotCompile, build
 from prismem.lib.mutation.operators import Mutant
 from prismem.paths import SOFTWARE
 
-SHRINK_STEPS_MAX = 20_000_000
+SHRINK_STEPS_MAX = 6_000_000
 """Steps of all replays that shortening one log may take."""
 SHRINK_REPLAYS_MIN, SHRINK_REPLAYS_MAX = 20, 1000
+EXECUTIONS_MAX = 10**6
+"""Of a battery: far beyond the longest."""
 TRACE_STEPS_MAX = 1_000_000
 """A longer execution is told by its fault alone."""
 IDLING_KEPT = 1000
@@ -35,6 +39,8 @@ class Verdict(BaseModel):
     model_config = ConfigDict(extra="forbid")
     id: str
     state: Literal["killed", "survived", "invalid"]
+    reached: bool = True
+    """Of a survivor: some execution of the battery comes to the place of the fault."""
     executions: int = 0
     steps: int = 0
     oracle: str = ""
@@ -115,7 +121,7 @@ class Battery:
             session.close()
         return points
 
-    def hunt(self, factor: int = 1, executions_max: int = 10**9, first_seed: int = 1) -> bool:
+    def hunt(self, factor: int = 1, executions_max: int = EXECUTIONS_MAX, first_seed: int = 1) -> bool:
         """Run the battery; True when something was noticed, and then `session` holds that execution."""
         first = rounds(self._tests, {}, self.base.model_copy(update={"coherent": True}), 1)
         for trial, settings in first:  # the plain round, before the operations are measured
@@ -141,16 +147,13 @@ class Battery:
 
 
 def shorten(session: Session, log: list[Choice], key: FaultKey, steps: int) -> list[Choice]:
-    """The log without what the fault does not need, as far as the budget of steps goes."""
-    replays_max = min(max(SHRINK_STEPS_MAX // max(steps, 1), SHRINK_REPLAYS_MIN), SHRINK_REPLAYS_MAX)
-    done = 0
-
-    def fails(shorter: list[Choice]) -> bool:
-        nonlocal done
-        done += 1
-        return done <= replays_max and session.explorer.replay(shorter).same_fault(key)
-
-    return Shrinker(fails).shrink(log)
+    """The log without what the fault does not need, as far as the budget of steps goes; of one that is too long to be told,
+    the plain execution or all of it."""
+    explorer = session.explorer
+    if explorer.replay([]).same_fault(key) or steps > TRACE_STEPS_MAX:
+        return [] if explorer.fault().same_fault(key) else log
+    replays_max = min(max(SHRINK_STEPS_MAX // steps, SHRINK_REPLAYS_MIN), SHRINK_REPLAYS_MAX)
+    return Shrinker(lambda shorter: explorer.replay(shorter).same_fault(key), replays_max).shrink(log)
 
 
 def _without_idling(raw: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -214,6 +217,18 @@ COHERENT_EXECUTIONS = 36
 """Of a mutant on coherent hosts."""
 
 
+def is_reached(mutant: Mutant, folder: Path, base: Trial, executions_max: int = EXECUTIONS_MAX) -> bool:
+    """Whether the battery ever comes to the place of the fault."""
+    if not mutant.probe:
+        return True
+    program = build(replace(mutant, source=mutant.probe), folder / "probe")
+    battery = Battery(program, mutant.path.name, base)
+    reached = battery.hunt(executions_max=executions_max)
+    battery.close()
+    shutil.rmtree(folder / "probe")
+    return reached
+
+
 def judge(mutant: Mutant, folder: Path, fault: str = "none") -> Verdict:
     """Build the mutant and run the battery over it; log and story of what was noticed lie in `folder` afterwards.
 
@@ -231,6 +246,8 @@ def judge(mutant: Mutant, folder: Path, fault: str = "none") -> Verdict:
         explain(battery, verdict, mutant.path, folder)
     verdict.executions, verdict.steps = battery.executions, battery.steps
     battery.close()
+    if verdict.state == "survived":
+        verdict.reached = is_reached(mutant, folder, base)
     if mutant.noncoherence:
         calm = Battery(program, mutant.path.name, base.model_copy(update={"coherent": True}))
         if calm.hunt(executions_max=COHERENT_EXECUTIONS):

@@ -46,6 +46,8 @@ class Mutant:
     noncoherence: bool
     """A coherent machine hides it."""
     source: bytes
+    probe: bytes = b""
+    """The library with an abort in the place of the call: where nothing notices that, no execution comes there."""
 
     @property
     def slug(self) -> str:
@@ -82,6 +84,11 @@ def _call(site: Site, changed: dict[int, str]) -> str:
 def _replaced(site: Site, new: str) -> list[Edit]:
     """The call is an expression: what replaces it must be one as well."""
     return [(site.call.start_byte, site.call.end_byte, new)]
+
+
+def _probe(site: Site) -> bytes:
+    stop = "__builtin_abort()" if site.verb.value == "(void)0" else f"(__builtin_abort(), {site.verb.value})"
+    return _edited(site.source.bytes, _replaced(site, stop))
 
 
 def _ranges(site: Site) -> Iterator[tuple[str, list[Edit], str]]:
@@ -158,10 +165,8 @@ def generate(paths: list[Path] | None = None) -> list[Mutant]:
                 seen.add(key)
                 noncoherence = site.verb.kind.noncoherence or operator == "WEAKEN_STORES"
                 before = " ".join(text(site.call).split())
-                mutant = Mutant(
-                    f"{site.name}:{operator}", path, site.line, operator, before, after, noncoherence, faulty
-                )
-                found.append(mutant)
+                name, probe = f"{site.name}:{operator}", _probe(site)
+                found.append(Mutant(name, path, site.line, operator, before, after, noncoherence, faulty, probe))
     return found
 
 

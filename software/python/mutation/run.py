@@ -24,7 +24,8 @@ from prismem.paths import BUILD_MUTANTS, BUILD_SW, SOFTWARE
 RESULT = BUILD_MUTANTS / "result.json"
 JUDGED = BUILD_MUTANTS / "judged"
 VERDICT_FILE = "verdict.json"
-AT_ONCE = 2
+JOBS = 2
+"""Processes at a time, unless somebody says otherwise."""
 WALL_S_MAX = 900
 """Of one mutant: a bound on what the step bounds do not see."""
 CLEAN_FACTOR = 10
@@ -129,13 +130,13 @@ def _clean_part(part: int, program: Path, answer: Path) -> None:
 Task = tuple[str, Callable[..., None], tuple[Any, ...]]
 
 
-def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None]) -> None:
-    """Run tasks, AT_ONCE at a time, each in a process of its own, so that a mutant can break nothing but itself."""
+def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None], jobs: int) -> None:
+    """Run tasks, `jobs` at a time, each in a process of its own, so that a mutant can break nothing but itself."""
     context = multiprocessing.get_context("fork")
     running: dict[Any, tuple[str, Any]] = {}
     exhausted = False
     while not exhausted or running:
-        while not exhausted and len(running) < AT_ONCE:
+        while not exhausted and len(running) < jobs:
             task = next(tasks, None)
             if task is None:
                 exhausted = True
@@ -150,7 +151,7 @@ def _in_processes(tasks: Iterator[Task], ended: Callable[[str], None]) -> None:
             ended(name)
 
 
-def clean(tell: Callable[[str], None], mutant: Mutant | None = None) -> tuple[list[str], int]:
+def clean(tell: Callable[[str], None], mutant: Mutant | None = None, jobs: int = JOBS) -> tuple[list[str], int]:
     """CLEAN_FACTOR batteries over the library as it is: what was noticed, which must be nothing, and the executions.
 
     With a mutant in the place of the library there is something to notice.
@@ -159,7 +160,7 @@ def clean(tell: Callable[[str], None], mutant: Mutant | None = None) -> tuple[li
     program = build(mutant, folder)
     answers = [folder / f"part{part}.json" for part in range(CLEAN_PARTS)]
     tasks = iter([(str(part), _clean_part, (part, program, answers[part])) for part in range(CLEAN_PARTS)])
-    _in_processes(tasks, lambda name: tell(f"without a fault, part {int(name) + 1} of {CLEAN_PARTS}"))
+    _in_processes(tasks, lambda name: tell(f"without a fault, part {int(name) + 1} of {CLEAN_PARTS}"), jobs)
     found: list[str] = []
     executions = 0
     for part, answer in enumerate(answers):
@@ -187,7 +188,9 @@ def choose(only: Sequence[str]) -> list[Mutant]:
     return [mutant for mutant in mutants if not only or any(text in mutant.id for text in only)]
 
 
-def judge_all(mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, resume: bool = True) -> list[Verdict]:
+def judge_all(
+    mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, resume: bool = True, jobs: int = JOBS
+) -> list[Verdict]:
     """Verdicts in the order of the mutants; `tell` hears each with whether it was known before.
 
     Raises:
@@ -215,7 +218,7 @@ def judge_all(mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, r
         found[name] = verdict
         tell(verdict, False)
 
-    _in_processes(tasks, ended)
+    _in_processes(tasks, ended, jobs)
     return [found[mutant.id] for mutant in mutants]
 
 

@@ -21,10 +21,12 @@ def line_of(verdict: Verdict, equivalent: bool) -> str:
             f"{verdict.id:64} {verdict.oracle:12} after {verdict.executions:5} executions, story of "
             f"{verdict.story_steps:2} steps, {verdict.choices:4} choices: {verdict.test}"
         )
-    return f"{verdict.id:64} {'equivalent' if equivalent else verdict.state.upper()} {verdict.message}".rstrip()
+    words = "equivalent" if equivalent else verdict.state.upper()
+    missed = "" if verdict.reached else "not reached: no execution of the battery comes there"
+    return f"{verdict.id:64} {words} {verdict.message}{missed}".rstrip()
 
 
-def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: bool) -> bool:
+def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: bool, jobs: int) -> bool:
     """Judge all mutants, or those whose id holds one of the texts; False for a survivor, a stale entry, a false report.
 
     Only a run of all leaves the result file.
@@ -40,10 +42,12 @@ def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: b
         mark = "=" if known else " "
         console.out(f"{done:4}/{len(mutants)}{mark} {line_of(verdict, verdict.id in proven)}", highlight=False)
 
-    verdicts = judge_all(mutants, tell, resume=resume)
+    verdicts = judge_all(mutants, tell, resume=resume, jobs=jobs)
     summary = summarize(verdicts, equivalents, whole=not only)
     if check_clean:
-        summary.false_reports, summary.clean_executions = clean(lambda text: console.out(text, highlight=False))
+        summary.false_reports, summary.clean_executions = clean(
+            lambda text: console.out(text, highlight=False), jobs=jobs
+        )
     result = summary.as_json()
     for text in (*summary.stale, *summary.false_reports):
         console.out(text, highlight=False)
