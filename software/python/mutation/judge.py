@@ -55,6 +55,9 @@ class Verdict(BaseModel):
     coherent: str = ""
     """What noticed it on coherent hosts; empty: nothing."""
     replays: bool = True
+    trial: Trial | None = None
+    setting: Setting | None = None
+    """What noticed it. However the library has changed since, that is tried first the next time."""
 
 
 def _stuck_fault(report: dict[str, Any]) -> Fault:
@@ -105,6 +108,13 @@ class Battery:
         session.close()
         return False
 
+    def again(self, verdict: Verdict) -> bool:
+        """Whether what noticed the mutant in an earlier run does so again."""
+        tests, trial = (*self._tests, *self._operations), verdict.trial
+        if trial is None or verdict.setting is None or trial.test not in tests:
+            return False
+        return self._one(trial, [verdict.setting])
+
     def _points(self) -> dict[str, int] | None:
         """Events of each operation; None when one goes wrong although nobody dies."""
         points: dict[str, int] = {}
@@ -133,6 +143,8 @@ class Battery:
         if points is None:
             return True
         for trial, settings in rounds(self._tests, points, self.base, factor, first_seed):
+            if settings == list(PLAIN):
+                continue
             if self.executions >= executions_max:
                 return False
             if self._one(trial, settings):
@@ -229,10 +241,11 @@ def is_reached(mutant: Mutant, folder: Path, base: Trial, executions_max: int = 
     return reached
 
 
-def judge(mutant: Mutant, folder: Path, fault: str = "none") -> Verdict:
+def judge(mutant: Mutant, folder: Path, fault: str = "none", earlier: Verdict | None = None) -> Verdict:
     """Build the mutant and run the battery over it; log and story of what was noticed lie in `folder` afterwards.
 
-    `fault` is one of mutants.def that is switched on; the mutant is then the library itself.
+    `fault` is one of mutants.def that is switched on; the mutant is then the library itself. What noticed it in an earlier
+    run goes first; `executions` stays what it took then.
     """
     verdict = Verdict(id=mutant.id, state="survived")
     try:
@@ -241,10 +254,12 @@ def judge(mutant: Mutant, folder: Path, fault: str = "none") -> Verdict:
         return verdict.model_copy(update={"state": "invalid", "message": str(error)})
     base = Trial(test="", fault=fault)
     battery = Battery(program, mutant.path.name, base)
-    if battery.hunt():
-        verdict.state = "killed"
+    repeated = earlier is not None and battery.again(earlier)
+    if repeated or battery.hunt():
+        verdict.state, verdict.trial, verdict.setting = "killed", battery.trial, battery.setting
         explain(battery, verdict, mutant.path, folder)
-    verdict.executions, verdict.steps = battery.executions, battery.steps
+    counted = earlier if repeated and earlier is not None else battery
+    verdict.executions, verdict.steps = counted.executions, counted.steps
     battery.close()
     if verdict.state == "survived":
         verdict.reached = is_reached(mutant, folder, base)

@@ -110,18 +110,39 @@ def _ranges(site: Site) -> Iterator[tuple[str, list[Edit], str]]:
     yield "SPLIT", edits, f"{start}; ...; {rest}"
 
 
+def _is_call(node: Node, *names: str) -> bool:
+    return node.type == "expression_statement" and text(node).partition("(")[0] in names
+
+
 def _is_call_of_kind(node: Node, kind: Kind) -> bool:
-    called = text(node).partition("(")[0]
-    return node.type == "expression_statement" and called in VERBS and VERBS[called].kind is kind
+    return _is_call(node, *(verb.name for verb in VERBS.values() if verb.kind is kind))
+
+
+_UP_TO_DATE = (Kind.ACQUIRE, Kind.HOLD)
+
+
+def _is_same(site: Site, other: Node, after: bool) -> bool:
+    """The move says the same, by the rules of hold.h.
+
+    A changed line is noted in any order. Calls that bring different lines up to date may change places. What a held lock
+    protects nobody else changes, so an earlier look in the same hold is as good.
+    """
+    kinds = _UP_TO_DATE if site.verb.kind in _UP_TO_DATE else (site.verb.kind,)
+    if _is_call(other, "pmi_hold_changed"):
+        return True
+    if any(_is_call_of_kind(other, kind) for kind in kinds):
+        return site.verb.kind is not Kind.STORE
+    read = site.verb.name in ("pmi_hold_read", "pmi_hold_read_range") and not after
+    return read and not re.search(r"epoch|pmi_hold_begin|pmi_hold_publish", text(other))
 
 
 def _moves(site: Site) -> Iterator[tuple[str, list[Edit], str]]:
-    """Not past a call of the same kind, which says the same; a changed line is noted in any order."""
+    """Not where it says the same."""
     if site.unit is None or site.verb.name == "pmi_hold_changed":
         return
     for operator, after in (("MOVE_UP", False), ("MOVE_DOWN", True)):
         other = site.neighbour(after)
-        if other is None or (_is_call_of_kind(other, site.verb.kind) and site.verb.kind is not Kind.STORE):
+        if other is None or _is_same(site, other, after):
             continue
         first, second = (site.unit, other) if after else (other, site.unit)
         past = " ".join(text(other).split())

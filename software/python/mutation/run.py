@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import multiprocessing
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib.mutation.battery import Trial
@@ -73,8 +76,48 @@ class Summary:
             "story_steps_median": statistics.median(told) if told else None,
             "choices_median": statistics.median(one.choices for one in killed) if killed else None,
             "not_replayed": [one.id for one in killed if not one.replays],
-            "mutants": [one.model_dump() for one in self.verdicts],
+            "mutants": [one.model_dump(mode="json") for one in self.verdicts],
         }
+
+
+COMMON = ("harness.c", "helpers.c", "hosted.c", "pm_test.h")
+"""Of software/tests: what every test runs in. The tests are in files of their own, the crash sweep in CRASH_FILES."""
+CRASH_FILES = "hosted_crash*"
+
+
+@dataclass(frozen=True)
+class World:
+    """What verdicts depend on beside the mutant, as digests.
+
+    A mutant stays noticed while the library, the emulator and the test that noticed it stay as they are, whatever tests
+    come beside that one. One that survived has to be looked at again after any change.
+    """
+
+    library: str
+    tests: dict[str, str]
+    """A file's digest by its name; "" for all files, and the battery."""
+
+    @classmethod
+    def now(cls) -> World:
+        """As the files are."""
+        folders = [SOFTWARE / "src", SOFTWARE / "include" / "prismem"]
+        files = [path for folder in folders for path in folder.glob("*.*")]
+        files += [SOFTWARE / "tests" / name for name in COMMON] + [BUILD_SW / "libprismem_emu.so"]
+        tests = [path for path in sorted((SOFTWARE / "tests").glob("*.[ch]")) if path.is_file()]
+        crash = sorted((SOFTWARE / "tests").glob(CRASH_FILES))
+        battery = [Path(__file__).with_name(name) for name in ("battery.py", "judge.py")]
+        digests = {"": _digest([*tests, *battery]), CRASH_FILES: _digest(crash)}
+        return cls(_digest(files), digests | {path.name: _digest([path]) for path in tests})
+
+    def key(self, mutant: Mutant, verdict: Verdict) -> str:
+        """The verdict holds while this stays the same."""
+        trial = verdict.trial
+        if verdict.state == "survived" or trial is None:
+            noticed_by = ""
+        else:
+            noticed_by = CRASH_FILES if trial.crash_event >= 0 else _file_of(trial.test)
+        text = f"{self.library} {self.tests[noticed_by]} {mutant.id} "
+        return hashlib.sha256(text.encode() + mutant.source).hexdigest()
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -84,34 +127,39 @@ def _digest(paths: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-def world() -> str:
-    """Digest of everything that a verdict depends on beside the mutant."""
-    folders = [SOFTWARE / "src", SOFTWARE / "include" / "prismem", SOFTWARE / "tests"]
-    sources = [path for folder in folders for path in folder.glob("*.*")]
-    sources += [Path(__file__).with_name(name) for name in ("battery.py", "judge.py")]
-    return _digest([path for path in sources if path.is_file()]) + _digest([BUILD_SW / "libprismem_emu.so"])
+@functools.cache
+def _file_of(test: str) -> str:
+    """Name of the file with the test; "" (all files) for one that is gone."""
+    for path in sorted((SOFTWARE / "tests").glob("test_*.c")):
+        if f'"{test}"' in path.read_text(encoding="utf-8"):
+            return path.name
+    return ""
 
 
-def key_of(mutant: Mutant, around: str) -> str:
-    """A verdict holds while this stays the same."""
-    return hashlib.sha256(around.encode() + mutant.id.encode() + mutant.source).hexdigest()
-
-
-def known(mutant: Mutant, around: str) -> Verdict | None:
-    """The verdict of an earlier run."""
+def _kept(mutant: Mutant) -> tuple[str, Verdict | None]:
+    """What an earlier run has left: the key, and the verdict."""
     path = JUDGED / mutant.slug / VERDICT_FILE
     if not path.is_file():
-        return None
+        return "", None
     kept = json.loads(path.read_text(encoding="utf-8"))
-    return Verdict.model_validate(kept["verdict"]) if kept["key"] == key_of(mutant, around) else None
+    try:
+        return kept["key"], Verdict.model_validate(kept["verdict"])
+    except ValidationError:
+        return "", None  # of another version of this program
 
 
-def _judge_here(mutant: Mutant, around: str) -> None:
+def known(mutant: Mutant, world: World) -> Verdict | None:
+    """The verdict of an earlier run, if it still holds."""
+    key, verdict = _kept(mutant)
+    return verdict if verdict is not None and key == world.key(mutant, verdict) else None
+
+
+def _judge_here(mutant: Mutant, world: World, earlier: Verdict | None) -> None:
     signal.alarm(WALL_S_MAX)
     folder = JUDGED / mutant.slug
     fault = mutant.id.partition(":")[2] if mutant.operator == "HAND" else "none"
-    verdict = judge(mutant, folder, fault)
-    kept = {"key": key_of(mutant, around), "verdict": verdict.model_dump()}
+    verdict = judge(mutant, folder, fault, earlier)
+    kept = {"key": world.key(mutant, verdict), "verdict": verdict.model_dump(mode="json")}
     (folder / VERDICT_FILE).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
@@ -197,28 +245,28 @@ def judge_all(
         PrismemError: a process ended without a verdict.
     """
     parts()
-    around = world()
+    world = World.now()
     by_id = {mutant.id: mutant for mutant in mutants}
     found: dict[str, Verdict] = {}
+    left: list[Task] = []
     for mutant in mutants:
-        verdict = known(mutant, around) if resume else None
+        verdict = known(mutant, world) if resume else None
         if verdict is not None:
             found[mutant.id] = verdict
             tell(verdict, True)
         else:
-            (JUDGED / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
-    tasks: Iterator[Task] = iter(
-        [(mutant.id, _judge_here, (mutant, around)) for mutant in mutants if mutant.id not in found]
-    )
+            if not resume:
+                (JUDGED / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
+            left.append((mutant.id, _judge_here, (mutant, world, _kept(mutant)[1] if resume else None)))
 
     def ended(name: str) -> None:
-        verdict = known(by_id[name], around)
+        verdict = known(by_id[name], world)
         if verdict is None:
             raise PrismemError(f"{name}: its process ended without a verdict")
         found[name] = verdict
         tell(verdict, False)
 
-    _in_processes(tasks, ended, jobs)
+    _in_processes(iter(left), ended, jobs)
     return [found[mutant.id] for mutant in mutants]
 
 
