@@ -140,8 +140,7 @@ typedef struct account {
 } account;
 
 static int wide_setup(pm_test_ctx *ctx) {
-  const pm_format_options format = {
-      .pool_bytes = PM_TEST_POOL_BYTES, .nodes = ctx->nodes + 2, .index_slots = 64};
+  const pm_format_options format = {.pool_bytes = PM_TEST_POOL_BYTES, .nodes = ctx->nodes + 2, .index_slots = 64};
   PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
   return 0;
 }
@@ -173,7 +172,8 @@ static int wide_turn(pm_test_ctx *ctx, pm_pool *home, pm_pool *pool, uint64_t tu
 
 static int wide_worker(pm_test_ctx *ctx) {
   const uint64_t turns = (uint64_t)LAPS * ctx->scale * ctx->nodes;
-  const pm_open_options travelling = {.node = ctx->nodes}, managing = {.node = ctx->nodes + 1}, own = {.node = ctx->node};
+  const pm_open_options travelling = {.node = ctx->nodes}, managing = {.node = ctx->nodes + 1},
+                        own = {.node = ctx->node};
   pm_pool *home;
   pm_signal baton = {0};
   PM_EXPECT_OK(ctx, pm_open(ctx->path, &own, &home));

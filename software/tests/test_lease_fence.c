@@ -49,8 +49,8 @@ static int put(sleeper *s) {
 static const struct {
   const char *name;
   int (*call)(sleeper *s);
-} calls[] = {{"pm_alloc", allocate}, {"pm_free", release_block}, {"pm_index_lookup", look_up},
-             {"pm_index_commit", commit}, {"pm_lock_acquire", lock}, {"pm_put", put}};
+} calls[] = {{"pm_alloc", allocate},      {"pm_free", release_block}, {"pm_index_lookup", look_up},
+             {"pm_index_commit", commit}, {"pm_lock_acquire", lock},  {"pm_put", put}};
 #define CALLS ((uint32_t)(sizeof calls / sizeof calls[0]))
 
 static int insert(pm_test_ctx *ctx, pm_pool *pool, pm_digest digest) {
@@ -123,8 +123,9 @@ static int worker(pm_test_ctx *ctx) {
   return ctx->node == 0 ? bury(ctx) : die_often(ctx);
 }
 
-const pm_test pm_test_lease_fence = {.name = "lease_fence",
-                                     .about = "the first call of a node that was taken for dead is refused, whatever it is",
-                                     .format = {.lease_ns = LEASE_NS, .index_slots = 16, .block_bytes = BLOCK_BYTES},
-                                     .nodes_max = 2,
-                                     .worker = worker};
+const pm_test pm_test_lease_fence = {
+    .name = "lease_fence",
+    .about = "the first call of a node that was taken for dead is refused, whatever it is",
+    .format = {.lease_ns = LEASE_NS, .index_slots = 16, .block_bytes = BLOCK_BYTES},
+    .nodes_max = 2,
+    .worker = worker};

@@ -1,7 +1,7 @@
 """Shortens a failing log: takes cache events away first, then changes of thread, while the same fault stays.
 
-Most logs have thousands of entries of one kind, such as the lines that an engine moved, which have nothing to do with the
-fault, and which cannot go one by one, since what comes behind one that is missing shifts. So whole kinds go first.
+Many logs have thousands of entries of one kind, such as the lines that an engine moved, which have nothing to do with
+the fault, and which cannot go one by one, since what comes behind one that is missing shifts. So whole kinds go first.
 """
 
 from __future__ import annotations

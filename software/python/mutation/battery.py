@@ -175,6 +175,15 @@ CRASH_ROUNDS = ((31, "HOST_DROP", PLAIN[:1]), (23, "HOST_KEEP", MIXED[:1]), (17,
 """Every so many events of an operation a host dies: how, and under which settings."""
 
 
+CHOOSES = frozenset({"verbs", "dma", "handle", "mutants", "all"})
+"""Words of the names of files whose code depends on which instruction flushes; for the others the default one does."""
+
+
+def chooses(file: str) -> bool:
+    """Whether faults of that file are tried with all of FLUSHES."""
+    return file.partition(".")[0].partition("_")[0] in CHOOSES
+
+
 def ordered(tests: list[str], file: str) -> list[str]:
     """The tests with the likely ones first."""
     stem = file.partition(".")[0].partition("_")[0]
@@ -183,11 +192,18 @@ def ordered(tests: list[str], file: str) -> list[str]:
 
 
 def rounds(
-    tests: list[str], points: dict[str, int], base: Trial, factor: int = 1, first_seed: int = 1
+    tests: list[str],
+    points: dict[str, int],
+    base: Trial,
+    factor: int = 1,
+    first_seed: int = 1,
+    *,
+    choosing: bool = True,
 ) -> Iterator[tuple[Trial, list[Setting]]]:
     """The whole battery, `factor` times as long: trials, each with its settings, from plain to wild.
 
     `points` are the operations that hosts die in, with the number of their events; none of them on coherent hosts.
+    `choosing`: with the other instructions that the verbs may choose.
     """
     crashes = [] if base.coherent else [*points.items()]
 
@@ -210,5 +226,5 @@ def rounds(
             for test in short:
                 yield change(test=test, seed=seed + 100), list(WILD)
                 yield change(test=test, seed=seed + 100, hosts=2), list(MIXED[:2])
-            for flush, test in itertools.product(FLUSHES, short):
+            for flush, test in itertools.product(FLUSHES if choosing else (), short):
                 yield change(test=test, seed=seed, flush=flush), [PLAIN[0], MIXED[0]]

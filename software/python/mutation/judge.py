@@ -16,12 +16,23 @@ from prismem.lib.check.machine import Choice, FaultKey
 from prismem.lib.check.shrink import Shrinker
 from prismem.lib.check.trace import STORES, Trace
 from prismem.lib.emu import State
-from prismem.lib.mutation.battery import PLAIN, POOL_BYTES, STEPS_MAX, Session, Setting, Trial, names, ordered, rounds
+from prismem.lib.mutation.battery import (
+    PLAIN,
+    POOL_BYTES,
+    STEPS_MAX,
+    Session,
+    Setting,
+    Trial,
+    chooses,
+    names,
+    ordered,
+    rounds,
+)
 from prismem.lib.mutation.build import DoesNotCompile, build
 from prismem.lib.mutation.operators import Mutant
 from prismem.paths import SOFTWARE
 
-SHRINK_STEPS_MAX = 6_000_000
+SHRINK_STEPS_MAX = 3_000_000
 """Steps of all replays that shortening one log may take."""
 SHRINK_REPLAYS_MIN, SHRINK_REPLAYS_MAX = 20, 1000
 EXECUTIONS_MAX = 10**6
@@ -38,7 +49,8 @@ class Verdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     id: str
-    state: Literal["killed", "survived", "invalid"]
+    state: Literal["killed", "survived", "open", "invalid"]
+    """`open`: the plain round notices nothing, and the rest of the battery has not run."""
     reached: bool = True
     """Of a survivor: some execution of the battery comes to the place of the fault."""
     executions: int = 0
@@ -92,6 +104,7 @@ class Battery:
         self.base = base or Trial(test="")
         tests, self._operations = names(program)
         self._tests = ordered(tests, file)
+        self._chooses = chooses(file)
         self.executions = self.steps = 0
         self.session: Session | None = None
         self.trial, self.setting = self.base, Setting(name="lazy", switch_every=0)
@@ -131,8 +144,10 @@ class Battery:
             session.close()
         return points
 
-    def hunt(self, factor: int = 1, executions_max: int = EXECUTIONS_MAX, first_seed: int = 1) -> bool:
-        """Run the battery; True when something was noticed, and then `session` holds that execution."""
+    def hunt(
+        self, factor: int = 1, executions_max: int = EXECUTIONS_MAX, first_seed: int = 1, *, plain: bool = False
+    ) -> bool:
+        """Run the battery, or its plain round; True when something was noticed: then `session` holds that execution."""
         first = rounds(self._tests, {}, self.base.model_copy(update={"coherent": True}), 1)
         for trial, settings in first:  # the plain round, before the operations are measured
             if settings != list(PLAIN) or self.executions >= executions_max:
@@ -140,9 +155,9 @@ class Battery:
             if self._one(trial.model_copy(update={"coherent": self.base.coherent}), settings):
                 return True
         points = self._points()
-        if points is None:
-            return True
-        for trial, settings in rounds(self._tests, points, self.base, factor, first_seed):
+        if points is None or plain:
+            return points is None
+        for trial, settings in rounds(self._tests, points, self.base, factor, first_seed, choosing=self._chooses):
             if settings == list(PLAIN):
                 continue
             if self.executions >= executions_max:
@@ -159,8 +174,8 @@ class Battery:
 
 
 def shorten(session: Session, log: list[Choice], key: FaultKey, steps: int) -> list[Choice]:
-    """The log without what the fault does not need, as far as the budget of steps goes; of one that is too long to be told,
-    the plain execution or all of it."""
+    """The log without what the fault does not need, as far as the budget of steps goes; of one that is too long to be
+    told, the plain execution or all of it."""
     explorer = session.explorer
     if explorer.replay([]).same_fault(key) or steps > TRACE_STEPS_MAX:
         return [] if explorer.fault().same_fault(key) else log
@@ -241,11 +256,13 @@ def is_reached(mutant: Mutant, folder: Path, base: Trial, executions_max: int = 
     return reached
 
 
-def judge(mutant: Mutant, folder: Path, fault: str = "none", earlier: Verdict | None = None) -> Verdict:
+def judge(
+    mutant: Mutant, folder: Path, fault: str = "none", earlier: Verdict | None = None, *, quick: bool = False
+) -> Verdict:
     """Build the mutant and run the battery over it; log and story of what was noticed lie in `folder` afterwards.
 
-    `fault` is one of mutants.def that is switched on; the mutant is then the library itself. What noticed it in an earlier
-    run goes first; `executions` stays what it took then.
+    `fault` is one of mutants.def that is switched on; the mutant is then the library itself. What noticed it in an
+    earlier run goes first; `executions` stays what it took then. `quick`: the plain round alone.
     """
     verdict = Verdict(id=mutant.id, state="survived")
     try:
@@ -255,13 +272,13 @@ def judge(mutant: Mutant, folder: Path, fault: str = "none", earlier: Verdict | 
     base = Trial(test="", fault=fault)
     battery = Battery(program, mutant.path.name, base)
     repeated = earlier is not None and battery.again(earlier)
-    if repeated or battery.hunt():
+    if repeated or battery.hunt(plain=quick):
         verdict.state, verdict.trial, verdict.setting = "killed", battery.trial, battery.setting
         explain(battery, verdict, mutant.path, folder)
     counted = earlier if repeated and earlier is not None else battery
     verdict.executions, verdict.steps = counted.executions, counted.steps
     battery.close()
-    if verdict.state == "survived":
+    if verdict.state == "survived" and not quick:
         verdict.reached = is_reached(mutant, folder, base)
     if mutant.noncoherence:
         calm = Battery(program, mutant.path.name, base.model_copy(update={"coherent": True}))

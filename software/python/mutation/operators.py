@@ -124,8 +124,8 @@ _UP_TO_DATE = (Kind.ACQUIRE, Kind.HOLD)
 def _is_same(site: Site, other: Node, after: bool) -> bool:
     """The move says the same, by the rules of hold.h.
 
-    A changed line is noted in any order. Calls that bring different lines up to date may change places. What a held lock
-    protects nobody else changes, so an earlier look in the same hold is as good.
+    A changed line is noted in any order. Calls that bring different lines up to date may change places. What a held
+    lock protects nobody else changes, so an earlier look in the same hold is as good.
     """
     kinds = _UP_TO_DATE if site.verb.kind in _UP_TO_DATE else (site.verb.kind,)
     if _is_call(other, "pmi_hold_changed"):

@@ -112,7 +112,7 @@ class World:
     def key(self, mutant: Mutant, verdict: Verdict) -> str:
         """The verdict holds while this stays the same."""
         trial = verdict.trial
-        if verdict.state == "survived" or trial is None:
+        if verdict.state in ("survived", "open") or trial is None:
             noticed_by = ""
         else:
             noticed_by = CRASH_FILES if trial.crash_event >= 0 else _file_of(trial.test)
@@ -154,11 +154,13 @@ def known(mutant: Mutant, world: World) -> Verdict | None:
     return verdict if verdict is not None and key == world.key(mutant, verdict) else None
 
 
-def _judge_here(mutant: Mutant, world: World, earlier: Verdict | None) -> None:
+def _judge_here(mutant: Mutant, world: World, earlier: Verdict | None, quick: bool) -> None:
     signal.alarm(WALL_S_MAX)
     folder = JUDGED / mutant.slug
     fault = mutant.id.partition(":")[2] if mutant.operator == "HAND" else "none"
-    verdict = judge(mutant, folder, fault, earlier)
+    verdict = judge(mutant, folder, fault, earlier, quick=quick)
+    if quick and verdict.state == "survived":
+        verdict.state = "open"
     kept = {"key": world.key(mutant, verdict), "verdict": verdict.model_dump(mode="json")}
     (folder / VERDICT_FILE).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
@@ -237,9 +239,15 @@ def choose(only: Sequence[str]) -> list[Mutant]:
 
 
 def judge_all(
-    mutants: list[Mutant], tell: Callable[[Verdict, bool], None], *, resume: bool = True, jobs: int = JOBS
+    mutants: list[Mutant],
+    tell: Callable[[Verdict, bool], None],
+    *,
+    resume: bool = True,
+    jobs: int = JOBS,
+    quick: bool = False,
 ) -> list[Verdict]:
-    """Verdicts in the order of the mutants; `tell` hears each with whether it was known before.
+    """Verdicts in the order of the mutants; `tell` hears each with whether it was known before. `quick`: by the plain
+    round alone, and what that does not notice stays open.
 
     Raises:
         PrismemError: a process ended without a verdict.
@@ -251,13 +259,13 @@ def judge_all(
     left: list[Task] = []
     for mutant in mutants:
         verdict = known(mutant, world) if resume else None
-        if verdict is not None:
+        if verdict is not None and (quick or verdict.state != "open"):
             found[mutant.id] = verdict
             tell(verdict, True)
         else:
             if not resume:
                 (JUDGED / mutant.slug / VERDICT_FILE).unlink(missing_ok=True)
-            left.append((mutant.id, _judge_here, (mutant, world, _kept(mutant)[1] if resume else None)))
+            left.append((mutant.id, _judge_here, (mutant, world, _kept(mutant)[1] if resume else None, quick)))
 
     def ended(name: str) -> None:
         verdict = known(by_id[name], world)

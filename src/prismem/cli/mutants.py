@@ -26,10 +26,10 @@ def line_of(verdict: Verdict, equivalent: bool) -> str:
     return f"{verdict.id:64} {words} {verdict.message}{missed}".rstrip()
 
 
-def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: bool, jobs: int) -> bool:
+def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: bool, jobs: int, quick: bool) -> bool:
     """Judge all mutants, or those whose id holds one of the texts; False for a survivor, a stale entry, a false report.
 
-    Only a run of all leaves the result file.
+    Only a run of all leaves the result file. `quick`: the plain round alone; what is open then is for a whole run.
     """
     mutants = choose(only)
     equivalents = load()
@@ -42,7 +42,7 @@ def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: b
         mark = "=" if known else " "
         console.out(f"{done:4}/{len(mutants)}{mark} {line_of(verdict, verdict.id in proven)}", highlight=False)
 
-    verdicts = judge_all(mutants, tell, resume=resume, jobs=jobs)
+    verdicts = judge_all(mutants, tell, resume=resume, jobs=jobs, quick=quick)
     summary = summarize(verdicts, equivalents, whole=not only)
     if check_clean:
         summary.false_reports, summary.clean_executions = clean(
@@ -59,7 +59,7 @@ def run(console: Console, only: tuple[str, ...], *, resume: bool, check_clean: b
         f"stories of {result['story_steps_median']} steps, {result['choices_median']} choices (medians)",
         highlight=False,
     )
-    if not only:
+    if not only and not quick:
         write(summary)
         console.print(relative(RESULT))
     return not (summary.stale or summary.false_reports or result["survivors"] or result["coherent_reports"])
