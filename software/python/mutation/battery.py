@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -19,6 +19,8 @@ STEPS_MAX = 3_000_000
 """Of an execution; one that takes more counts as endless. The longest of the right library takes a quarter of that."""
 EVENT_EVERY = 5
 """Steps between two cache events of the random policy."""
+EXPLORED_STEPS_MAX = 1_500_000
+"""A trial has no further execution under a setting when those before it took more."""
 CRASH_EVENTS_MAX = 400
 """Events of an operation at which hosts die; no operation has more."""
 
@@ -112,6 +114,8 @@ class Session:
         """Executions, their steps, and whether the last one has gone wrong: a fault, or it never ended."""
         executions = steps = 0
         for number in range(setting.first, setting.first + setting.executions):
+            if steps > EXPLORED_STEPS_MAX:
+                break
             explored = self.explorer.explore(
                 setting.policy,
                 seed=self.trial.seed,
@@ -148,17 +152,18 @@ def names(program: Path) -> tuple[list[str], list[str]]:
 
 
 FIRST = {
-    "alloc": ("alloc_exchange", "alloc_migrate", "alloc_runs", "alloc_errors", "index_churn"),
-    "lock manager lease election death hold locktable": ("lock_counter", "lock_manager_fair", "lease_takeover"),
-    "index bucket pins lru policy reserve batch chunk": ("index_share", "index_evict_race", "index_collide"),
-    "pool claim region layout": ("claim_race", "node_reuse", "pool_reformat", "pool_refuse"),
+    "alloc chunk": ("alloc_exchange", "alloc_migrate", "alloc_runs", "alloc_crowd", "alloc_wide", "lease_fence"),
+    "lock locktable tier": ("lock_counter", "lock_counter_slots", "lock_counter_bakery", "lock_stat", "lease_takeover"),
+    "manager election death lease hold": ("lease_takeover", "lease_zombie", "lease_fence", "node_reuse"),
+    "index bucket pins lru policy reserve batch": ("index_share", "index_evict_race", "index_audit", "index_handoff"),
+    "pool claim region layout": ("claim_race", "node_reuse", "pool_reformat"),
     "rendezvous": ("rendezvous_ring",),
     "object": ("object_store",),
     "dma verbs handle": ("store_line", "dma_flag", "dma_dirty", "publish_consume", "rendezvous_ring"),
-    "recover audit": ("lease_takeover", "node_reuse"),
+    "recover audit": ("lease_takeover", "node_reuse", "index_audit"),
     "tract": ("tract", "tract_share"),
 }
-"""Words of a file's name, and the tests that are likely to notice: they come first in each round."""
+"""Words of a file's name, and the tests that are likely to notice: they come first in each round, and have one more."""
 PLAIN = tuple(Setting(name=name, switch_every=0) for name in ("lazy", "eager", "warm"))
 MIXED = tuple(
     Setting(name=name, switch_every=every, executions=count)
@@ -168,6 +173,7 @@ WILD = tuple(
     Setting(name=name, switch_every=every, executions=count, first=10)
     for name, every, count in (("random", 4, 2), ("random", 16, 2), ("warm", 50, 1), ("eager", 50, 1), ("pct", 4, 1))
 )
+DENSE = tuple(Setting(name="random", switch_every=every, executions=40, first=20) for every in (3, 5))
 LONG = frozenset({"index_churn", "index_tombstones", "index_collide", "alloc_runs", "pool_refuse", "lease_zombie"})
 """Tests of several 100,000 steps: left out of the wild rounds."""
 FLUSHES = ("clflush", "clwb", "stream")
@@ -184,11 +190,16 @@ def chooses(file: str) -> bool:
     return file.partition(".")[0].partition("_")[0] in CHOOSES
 
 
+def likely(file: str) -> tuple[str, ...]:
+    """Tests that are likely to notice a fault of the file."""
+    stem = file.partition(".")[0].partition("_")[0]
+    return next((names for words, names in FIRST.items() if stem in words.split()), ())
+
+
 def ordered(tests: list[str], file: str) -> list[str]:
     """The tests with the likely ones first."""
-    stem = file.partition(".")[0].partition("_")[0]
-    likely = next((names for words, names in FIRST.items() if stem in words.split()), ())
-    return sorted(tests, key=lambda name: likely.index(name) if name in likely else len(likely))
+    first = likely(file)
+    return sorted(tests, key=lambda name: first.index(name) if name in first else len(first))
 
 
 def rounds(
@@ -199,11 +210,12 @@ def rounds(
     first_seed: int = 1,
     *,
     choosing: bool = True,
+    dense: Collection[str] = (),
 ) -> Iterator[tuple[Trial, list[Setting]]]:
     """The whole battery, `factor` times as long: trials, each with its settings, from plain to wild.
 
     `points` are the operations that hosts die in, with the number of their events; none of them on coherent hosts.
-    `choosing`: with the other instructions that the verbs may choose.
+    `choosing`: with the other instructions that the verbs may choose. `dense`: tests that have a round more.
     """
     crashes = [] if base.coherent else [*points.items()]
 
@@ -226,5 +238,8 @@ def rounds(
             for test in short:
                 yield change(test=test, seed=seed + 100), list(WILD)
                 yield change(test=test, seed=seed + 100, hosts=2), list(MIXED[:2])
+            for test in short:
+                if test in dense:
+                    yield change(test=test, seed=seed), list(DENSE)
             for flush, test in itertools.product(FLUSHES if choosing else (), short):
                 yield change(test=test, seed=seed, flush=flush), [PLAIN[0], MIXED[0]]

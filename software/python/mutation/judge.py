@@ -24,6 +24,7 @@ from prismem.lib.mutation.battery import (
     Setting,
     Trial,
     chooses,
+    likely,
     names,
     ordered,
     rounds,
@@ -105,6 +106,7 @@ class Battery:
         tests, self._operations = names(program)
         self._tests = ordered(tests, file)
         self._chooses = chooses(file)
+        self._dense = likely(file) or tests
         self.executions = self.steps = 0
         self.session: Session | None = None
         self.trial, self.setting = self.base, Setting(name="lazy", switch_every=0)
@@ -157,7 +159,9 @@ class Battery:
         points = self._points()
         if points is None or plain:
             return points is None
-        for trial, settings in rounds(self._tests, points, self.base, factor, first_seed, choosing=self._chooses):
+        for trial, settings in rounds(
+            self._tests, points, self.base, factor, first_seed, choosing=self._chooses, dense=self._dense
+        ):
             if settings == list(PLAIN):
                 continue
             if self.executions >= executions_max:
