@@ -77,3 +77,44 @@ const pm_test pm_test_index_audit = {
     .format = {.index_slots = 8, .index_capacity = CAPACITY, .block_bytes = BLOCK_BYTES},
     .nodes_max = 2,
     .worker = worker};
+
+/* Under PM_REPLACE_CLOCK a reserve of a block that is there changes neither list nor number; what it does change is that it
+ * frees a tombstone that no chain needs. The homes of the two blocks are neighbours. */
+static int insert(pm_test_ctx *ctx, pm_digest digest) {
+  pm_ref ref;
+  PM_EXPECT_OK(ctx, pm_index_reserve(ctx->pool, 1, pm_digest_root(ctx->pool), &digest, 1, 0, &ref));
+  PM_EXPECT_OK(ctx, pm_index_commit(ctx->pool, &ref, 1));
+  PM_EXPECT_OK(ctx, pm_index_release(ctx->pool, 1, &ref, 1));
+  return 0;
+}
+
+static int free_tombstone(pm_test_ctx *ctx) {
+  const pm_digest first = {.lo = 2, .hi = 1}, second = {.lo = 3, .hi = 1};
+  if (insert(ctx, first) != 0 || insert(ctx, second) != 0 || let_look(ctx) != 0) return 1;
+  PM_EXPECT(ctx, pm_index_evict(ctx->pool, 1) == 1, "evict: %s", pm_error_text());
+  if (let_look(ctx) != 0 || insert(ctx, second) != 0 || let_look(ctx) != 0) return 1;
+  PM_EXPECT(ctx, pm_index_evict(ctx->pool, 1) == 1, "evict: %s", pm_error_text());
+  return let_look(ctx);
+}
+
+static int clock_worker(pm_test_ctx *ctx) {
+  static const uint32_t resident[] = {2, 1, 1, 0};
+  if (ctx->nodes < 2) return 0;
+  for (uint32_t round = 0; round < ROUNDS * ctx->scale; ++round) {
+    if (ctx->node == 1 && free_tombstone(ctx) != 0) return 1;
+    for (uint32_t i = 0; ctx->node == 0 && i < sizeof resident / sizeof resident[0]; ++i) {
+      if (look(ctx, resident[i], 0) != 0) return 1;
+    }
+  }
+  return 0;
+}
+
+const pm_test pm_test_index_audit_clock = {
+    .name = "index_audit_clock",
+    .about = "audits of another node while tombstones are freed without any other change",
+    .format = {.index_slots = 8,
+               .index_capacity = CAPACITY,
+               .block_bytes = BLOCK_BYTES,
+               .replacement = PM_REPLACE_CLOCK},
+    .nodes_max = 2,
+    .worker = clock_worker};
