@@ -130,7 +130,8 @@ const pm_test pm_test_alloc_crowd = {.name = "alloc_crowd",
                                      .check = crowd_check};
 
 /* An id goes round the hosts with a list of its blocks. In each turn it takes BURST more, which needs a second line of the
- * bitmap from turn 2 on; the host frees, as a stranger, FOREIGN of the newest of the turn before. */
+ * bitmap from turn 2 on; the host frees, as a stranger, FOREIGN of the newest of the turn before. Nobody looks at the books
+ * before the id has, so what the host knows of them is as old as its last turn. */
 #define LAPS 2u
 #define BURST 300u
 #define FOREIGN 40u
@@ -160,7 +161,6 @@ static int wide_turn(pm_test_ctx *ctx, pm_pool *home, pm_pool *pool, uint64_t tu
   uint64_t live = turn == 0 ? 0 : a->live;
   for (uint32_t i = 0; turn != 0 && i < FOREIGN; ++i) PM_EXPECT_OK(ctx, pm_free(home, a->newest[i]));
   if (turn != 0) live -= FOREIGN;
-  if (expect_live(ctx, home, live) != 0) return 1;
   for (uint32_t i = 0; i < BURST; ++i) {
     PM_EXPECT_OK(ctx, pm_alloc(pool, PM_LINE, &a->newest[i % FOREIGN]));
     live += 1;
@@ -199,5 +199,6 @@ static int wide_worker(pm_test_ctx *ctx) {
 const pm_test pm_test_alloc_wide = {.name = "alloc_wide",
                                     .about = "an id with more blocks than a line of a bitmap goes from host to host",
                                     .bare = 1,
+                                    .nodes_max = 3,
                                     .setup = wide_setup,
                                     .worker = wide_worker};

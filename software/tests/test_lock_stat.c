@@ -55,7 +55,7 @@ static int check_granted(pm_test_ctx *ctx) {
                                 .format = {.lock_tier = (tier), .index_slots = 64},   \
                                 .threads = THREADS,                                   \
                                 .worker = worker,                                     \
-                                .check = check_of_tier}
+                                .check = (check_of_tier)}
 STAT_TEST(lock_stat, PM_LOCK_QUEUE, check);
 STAT_TEST(lock_stat_slots, PM_LOCK_SLOTS, check_granted);
 STAT_TEST(lock_stat_bakery, PM_LOCK_BAKERY, check);

@@ -13,9 +13,9 @@ from prismem.cli.check import run_replay
 from prismem.cli.mutants import line_of
 from prismem.errors import MisuseError, PrismemError
 from prismem.lib.check.log import LOG_FILE, load
+from prismem.lib.mutation.battery import Trial
 from prismem.lib.mutation.equivalents import Equivalent, stale
 from prismem.lib.mutation.equivalents import load as load_equivalents
-from prismem.lib.mutation.battery import Trial
 from prismem.lib.mutation.judge import Verdict, is_reached, judge
 from prismem.lib.mutation.operators import OPERATORS, Mutant, by_hand, generate
 from prismem.lib.mutation.run import CLEAN_PARTS, Summary, choose, clean, judge_all, summarize, write
