@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,10 +77,11 @@ def _result(section: Section) -> str:
     known = {metric.id.removeprefix("bandwidth."): metric.value for metric in section.metrics}
     text = []
     if "module.all_ports_gb_s" in known:
-        least = min(value for name, value in known.items() if name.startswith("module.read_") and "slowest" in name)
+        reads = [name for name in known if re.fullmatch(r"module\.read_.*\.slowest_gb_s", name)]
+        held = min(known[name] for name in reads if "beyond" not in name)
         text.append(
-            f"All {known['module.ports']} ports of a module at once carry at least {least:g} GB/s of reads each, "
-            f"{known['module.all_ports_gb_s']:,g} GB/s together."
+            f"All {known['module.ports']} ports of a module at once carry at least {held:g} GB/s each of reads that "
+            f"HBM holds, {known['module.all_ports_gb_s']:,g} GB/s together."
         )
     if "mesh.reached" in known:
         text.append(f"A host's reads reach {known['mesh.reached']:.1%} of what its link and lightpaths allow.")

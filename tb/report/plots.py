@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
 from prismem.tb.report.model import Figure, Number
 
@@ -49,6 +49,7 @@ def _lines(axes: Axes, figure: Figure) -> None:
     if figure.log_y:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+        axes.yaxis.set_minor_formatter(LogFormatter())  # below one decade only, without powers of ten
     else:
         highest = max(float(y) for series in figure.series for y in series.y)
         axes.set_ylim(bottom=0, top=figure.y_max or HEADROOM * highest or 1)
