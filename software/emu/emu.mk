@@ -22,9 +22,10 @@ HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp 
   __memcpy_chk __memmove_chk __memset_chk \
   open open64 openat close fstat fstat64 stat flock fsync ftruncate posix_fallocate mmap mmap64 munmap msync madvise mlock \
   clock_gettime gettimeofday time nanosleep clock_nanosleep usleep sleep sched_yield getpid getrandom \
-  abort exit _exit __assert_fail getenv shm_open shm_unlink \
-  read write pread pwrite readv writev preadv pwritev send recv sendto recvfrom sendmsg recvmsg \
-  fread fwrite fgets fputs puts strcat strncat snprintf sprintf vsnprintf qsort \
+  abort exit _exit _Exit quick_exit __assert_fail getenv shm_open shm_unlink \
+  readv writev preadv pwritev sendmsg recvmsg lseek lseek64 dup fcntl access mprotect \
+  $(foreach name,printf fprintf dprintf sprintf snprintf asprintf,$(name) v$(name) __$(name)_chk __v$(name)_chk) \
+  $(shell sed -n 's/,.*//;s/^GUARD.//p' $(EMU_DIR)/src/guarded.def) \
   rand srand random srandom syscall signal sigaction \
   pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock \
   pthread_mutex_timedlock pthread_mutex_clocklock \
@@ -45,7 +46,7 @@ HOOK_WRAPS := memcpy memmove memset memcmp memchr strlen strnlen strcmp strncmp 
   $(addsuffix $(CXX_DEADLINE),$(CXX_FUTEX)19_M_futex_wait_until $(CXX_FUTEX)26_M_futex_wait_until_steady) \
   $(CXX_FUTEX)19_M_futex_notify_allEPj \
   _ZNSt6chrono3_V212steady_clock3nowEv _ZNSt6chrono3_V212system_clock3nowEv \
-  __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort \
+  _ZSt9terminatev __cxa_atexit atexit __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort \
   malloc calloc realloc free aligned_alloc posix_memalign strdup \
   _Znwm _Znam _ZnwmSt11align_val_t _ZnamSt11align_val_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm \
   _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t

@@ -20,7 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FUNCTION = re.compile(r"^[0-9a-f]+ <(?P<name>.+)>:$")
-INSTRUCTION = re.compile(r"^\s*[0-9a-f]+:\s+(?P<text>\S.*)$")
+INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<text>\S.*)$")
+
+SECTION = re.compile(r"^Disassembly of section (?P<name>.+):$")
+SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/include/c++/")
 
 CACHE_OPS = ("clflush", "clflushopt", "clwb", "cldemote", "clzero", "wbinvd", "invd")
 CURES = {
@@ -29,6 +32,7 @@ CURES = {
     "prefetch": "prefetch for writing is banned on shared lines",
     "lock": "use C11 or __atomic operations",
     "string": "call memcpy or memset (and compile with -fno-builtin)",
+    "masked": "load or store whole vectors, or their elements one by one",
     "fence": "use the _mm_mfence, _mm_sfence or _mm_lfence intrinsic",
 }
 
@@ -37,13 +41,14 @@ CURES = {
 class Finding:
     """One instruction that no hook sees."""
 
-    object: str
+    place: str
+    """Source and line, or the object file where nothing is known."""
     function: str
     instruction: str
     kind: str
 
     def __str__(self) -> str:
-        return f"{self.object}: {self.function}: {self.instruction}: {CURES[self.kind]}"
+        return f"{self.place}: {self.function}: {self.instruction}: {CURES[self.kind]}"
 
 
 def classify(text: str) -> str | None:
@@ -57,6 +62,8 @@ def classify(text: str) -> str | None:
         return "cache"
     if operation.startswith(("movnt", "vmovnt", "movdir")) or operation in ("maskmovdqu", "maskmovq", "enqcmd"):
         return "stream"
+    if re.match(r"v?p?(gather|scatter)|vp?maskmov", operation) or ("{%k" in text and "(" in text):
+        return "masked"
     if operation.startswith("prefetchw"):
         return "prefetch"
     if re.match(r"(movs|stos|lods|scas|cmps)[bwlq]?$", operation) and "(" in text and "xmm" not in text:
@@ -68,28 +75,41 @@ def classify(text: str) -> str | None:
     return None
 
 
-def disassemble(path: Path) -> Iterator[tuple[str, str]]:
-    """(function, instruction) of an object, by objdump."""
+def place_of(path: Path, section: str, address: str) -> str:
+    """Source and line of an instruction; what comes from a system's header belongs to the line that called it."""
+    command = ["addr2line", "-i", "-j", section, "-e", str(path), f"0x{address}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    for line in result.stdout.splitlines():
+        source, _, number = line.split(" (")[0].rpartition(":")
+        if number.isdigit() and not any(part in source for part in SYSTEM):
+            return f"{Path(source).name}:{number}"
+    return path.name
+
+
+def disassemble(path: Path) -> Iterator[tuple[str, str, str, str]]:
+    """(section, address, function, instruction) of an object, by objdump."""
     command = ["objdump", "-d", "--no-show-raw-insn", str(path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise OSError(f"{path}: {result.stderr.strip() or 'objdump failed'}")
-    function = "?"
+    function, section = "?", ".text"
     for line in result.stdout.splitlines():
         head = FUNCTION.match(line)
         if head:
             function = head["name"]
             continue
+        if begin := SECTION.match(line):
+            section = begin["name"]
         body = INSTRUCTION.match(line)
         if body:
-            yield function, body["text"].split("#")[0].strip()
+            yield section, body["address"], function, body["text"].split("#")[0].strip()
 
 
 def scan(path: Path, allowed: frozenset[str] = frozenset()) -> list[Finding]:
     """All findings of one object file."""
     return [
-        Finding(path.name, function, text, kind)
-        for function, text in disassemble(path)
+        Finding(place_of(path, section, address), function, text, kind)
+        for section, address, function, text in disassemble(path)
         if (kind := classify(text)) is not None and function not in allowed
     ]
 

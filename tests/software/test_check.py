@@ -116,6 +116,23 @@ def test_a_log_replays_identically_a_hundred_times() -> None:
         ex.close()
 
 
+def test_the_whole_interleaving_is_left_as_text_and_as_a_page() -> None:
+    """The page stands alone: no scripts, nothing from elsewhere; a lane a host, a colour a line, the story framed."""
+    _, result = check(EXAMPLES / "faulty" / "no_store_fence.c", "--executions", "2000")
+    text = (ROOT / result["interleaving"]).read_text(encoding="utf-8").splitlines()
+    page = (ROOT / result["page"]).read_text(encoding="utf-8")
+    steps = [line for line in result["story"] if re.match(r" +\d+  host", line)]
+    assert len(text) > len(steps) > 3
+    for step in steps:
+        assert any(step.split("  |")[0].split() == line.split("  |")[0].split() for line in text), step
+    assert not re.search(r"<script|<link|<img|https?:|url\(|@import", page)
+    assert page.count("<th>host ") == 2
+    hues = re.findall(r"\.l(\d+) \{ border-left-color: (hsl\([^)]*\))", page)
+    assert len({hue for _, hue in hues}) == len(hues) >= 2
+    assert page.count(' told">') == len(steps)
+    assert page.count('<tr><td class="t">') == len(text)
+
+
 def test_equal_seeds_give_equal_executions_and_others_differ() -> None:
     ex = explorer(example("seqlock"), ("-DMENDED",))
     try:
@@ -266,7 +283,7 @@ def test_programs_find_their_surroundings(name: str, arguments: tuple[str, ...])
         ("ENDLESS", 1, ["FOUND endless", "main at check_cases.c:"]),
         ("NEVER_ENDS", 1, ["NEVER ENDS", "(--steps)"]),
         ("SYSTEM_CALL", 2, ["write() on pool memory", "check_cases.c:", "local buffer"]),
-        ("EXITS", 1, ["returned 7"]),
+        ("EXITS", 1, ["exit(7) called at check_cases.c:"]),
         ("ASSERTS", 1, ["FOUND thread", "returned 5"]),
         ("BY_PATH", 1, ["returned 9"]),
         ("ASM", 2, ["main: clflush", "use the intrinsic"]),

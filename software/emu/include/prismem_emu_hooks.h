@@ -21,6 +21,9 @@ void prismem_hook_pause(void);
 void prismem_hook_prefetch(const void *p);
 /** Streaming store of 4, 8, 16, 32 or 64 bytes, aligned to its size. */
 void prismem_hook_stream(void *p, const void *data, unsigned long bytes);
+/** Before a load or store of `bytes` that the compiler does not announce. */
+void prismem_hook_load(const void *p, unsigned long bytes);
+void prismem_hook_store(void *p, unsigned long bytes);
 /** 64 bytes at once to an address that is a multiple of 64. */
 void prismem_hook_movdir64b(void *p, const void *source);
 /** Time stamp counter: simulated nanoseconds. */

@@ -88,6 +88,8 @@ typedef struct emu_explored {
   uint64_t cut;      /**< ended by step_limit */
   uint32_t found;    /**< 1: the last one has a fault */
   uint32_t complete; /**< 1: DFS has run every execution within its bound */
+  uint32_t mapped;   /**< 1: some program has mapped the pool */
+  uint32_t reserved; /**< 0 */
 } emu_explored;
 
 /** Run until a fault is found or a bound is reached. */

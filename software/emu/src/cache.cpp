@@ -153,7 +153,8 @@ void write_back(Host &host, uint64_t line, Thread *thread) {
   request->dirty = host.dirty[line];
   if (detecting()) {
     request->superseded = host.superseded[line];
-    host.superseded[line] = 0;
+    request->locked = host.locked[line];
+    host.superseded[line] = host.locked[line] = 0;
     for (uint32_t i = 0; i < kWordsPerLine; ++i) {
       const uint64_t word = line * kWordsPerLine + i;
       request->meta[i] = host.meta[word];

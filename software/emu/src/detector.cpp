@@ -6,8 +6,9 @@
  *
  * stale read   a load sees a version although a store that supersedes it happens before the load
  * lost update  a whole-line write-back overwrites, in the device, a word that is newer than the one the line was filled
- *              with: always for bytes that the host has not stored itself, and for its own bytes when its store happens
- *              before the newer one
+ *              with: always for bytes that the host has not stored itself; for its own bytes when its store happens before
+ *              the newer one, when a locked operation made them (it has read what is gone), and when both stores are plain
+ *              ones that nothing orders. Atomic stores may race: the last one wins by design
  */
 #include <algorithm>
 #include <unordered_map>
@@ -63,6 +64,15 @@ void shadow_store(Thread &, Host &host, uint64_t offset, uint64_t bytes, uint64_
     const WordMeta meta{(version << 24) | ((touched & 0xff) << 16) | g_fast.actor, g_fast.epoch, id};
     host.meta[word] = meta;
     g_fast.newest[word] = meta;
+  }
+}
+
+void mark_atomic(Host &host, uint64_t offset, uint64_t bytes, bool locked) {
+  if (!detecting()) return;
+  for (uint64_t word = offset >> 3; word <= (offset + bytes - 1) >> 3; ++word) {
+    host.meta[word].tag |= kMayRace;
+    g_fast.newest[word].tag |= kMayRace;
+    if (locked) host.locked[word / kWordsPerLine] |= static_cast<uint8_t>(1u << (word % kWordsPerLine));
   }
 }
 
@@ -174,19 +184,39 @@ void shadow_fill(Host &host, const Request &request) {
     host.base[first + i] = request.meta[i].version();
     stale |= g_machine->newest[first + i].version() != request.meta[i].version();
   }
-  host.superseded[request.line] = 0;
+  host.superseded[request.line] = host.locked[request.line] = 0;
   if (stale) host.state[request.line] |= kCheck;
 }
+
+namespace {
+
+/** Why it is wrong that this word of a write-back goes over what the device has; nullptr if it is not. */
+const char *why_lost(const Request &request, uint32_t index, const WordMeta &device) {
+  if (device.version() == request.base[index] || device.version() == request.meta[index].version()) return nullptr;
+  const uint32_t own_bytes = static_cast<uint32_t>(request.dirty >> (index * 8)) & 0xff;
+  if ((device.bytes() & ~own_bytes) != 0) return "after the line was filled";
+  if (request.superseded & (1u << index)) return "after that store, which happens before it";
+  if (actor_thread(device.actor()) < 0) return nullptr;
+  if (request.locked & (1u << index)) {
+    return "meanwhile: locked operations are atomic within one host, never across hosts";
+  }
+  const WordMeta &own = request.meta[index];
+  if (own.atomic() || device.atomic() || actor_thread(own.actor()) < 0) return nullptr;
+  // What its thread does not know of by now it did not know of when it stored.
+  const Thread &thread = *g_machine->threads[static_cast<size_t>(actor_thread(own.actor()))];
+  return happens_before(device, thread.clock) ? nullptr : "without an order between the two stores (a data race)";
+}
+
+}  // namespace
 
 void check_device_write(const Request &request) {
   if (!detecting() || request.kind != RequestKind::kWriteBack) return;
   const uint64_t first = request.line * kWordsPerLine;
   for (uint32_t i = 0; i < kWordsPerLine; ++i) {
     const WordMeta &device = g_machine->device.meta[first + i];
-    if (device.version() == request.base[i] || device.version() == request.meta[i].version()) continue;
+    const char *why = why_lost(request, i, device);
+    if (why == nullptr) continue;
     const uint32_t own_bytes = static_cast<uint32_t>(request.dirty >> (i * 8)) & 0xff;
-    const bool foreign_bytes = (device.bytes() & ~own_bytes) != 0;
-    if (!foreign_bytes && !(request.superseded & (1u << i))) continue;
     // The store that made the line dirty is where the fault begins; take the host's youngest word.
     uint32_t culprit = i;
     if (own_bytes == 0) {
@@ -210,8 +240,7 @@ void check_device_write(const Request &request) {
              static_cast<unsigned long long>(request.line));
     fault.message = "lost update: host " + std::to_string(request.host) + " writes back line " +
                     std::to_string(request.line) + ", dirty since \1, over " + where + ", which " +
-                    actor_text(device.actor()) + " wrote at \2 " +
-                    (foreign_bytes ? "after the line was filled" : "after that store, which happens before it");
+                    actor_text(device.actor()) + " wrote at \2 " + why;
     raise_fault(std::move(fault));
     return;
   }

@@ -31,7 +31,7 @@ void restore_line(Machine &m, uint64_t line) {
   for (Host &host : m.hosts) {
     host.state[line] = 0;
     host.dirty[line] = 0;
-    if (m.newest != nullptr) host.superseded[line] = 0;
+    if (m.newest != nullptr) host.superseded[line] = host.locked[line] = 0;
   }
   if (m.newest == nullptr) return;
   memcpy(m.device.meta + word, m.initial.meta + word, kWordsPerLine * sizeof(WordMeta));
@@ -117,6 +117,7 @@ void restart(uint64_t seed) {
   g_fast.version = m.initial_version;
   sync_reset();
   intercept_reset();
+  history_reset();
   while (m.threads.size() > m.first_threads) {
     m.spare_fibers.push_back(std::move(m.threads.back()->fiber));
     m.threads.pop_back();
@@ -206,6 +207,7 @@ PRISMEM_EXPORT int emu_explore(const emu_explore_config *config, emu_explored *e
     const int state = run_once(config->seed + (config->first + i + 1) * kStreamStep);
     ++explored->executions;
     explored->steps += steps_now();
+    explored->mapped = m.pool_mapped;
     explored->cut += state == EMU_STUCK && m.faults.empty();
     if (!m.faults.empty()) {
       explored->found = 1;

@@ -10,7 +10,7 @@
 
 namespace prismem {
 
-inline constexpr size_t kFiberStackBytes = 256 * 1024;
+inline constexpr size_t kFiberStackBytes = 8 << 20;  ///< what Linux gives a program; taken page by page
 
 class Fiber {
  public:

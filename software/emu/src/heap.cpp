@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "access.hpp"
+#include "intercept.hpp"
 #include "program.hpp"
 
 using namespace prismem;
@@ -152,9 +152,11 @@ PRISMEM_EXPORT int __wrap_posix_memalign(void **memory, size_t align, size_t byt
 }
 
 PRISMEM_EXPORT char *__wrap_strdup(const char *text) {
-  const size_t bytes = strlen(text) + 1;
-  auto *copy = static_cast<char *>(__wrap_malloc(bytes));
-  if (copy != nullptr) memcpy(copy, text, bytes);
+  const auto caller = reinterpret_cast<uint64_t>(__builtin_return_address(0));
+  const bool in_pool = emulated() && in_any_view(reinterpret_cast<uint64_t>(text));
+  const std::string seen = in_pool ? pool_string(text, SIZE_MAX, caller) : text;
+  auto *copy = static_cast<char *>(__wrap_malloc(seen.size() + 1));
+  if (copy != nullptr) memcpy(copy, seen.c_str(), seen.size() + 1);
   return copy;
 }
 

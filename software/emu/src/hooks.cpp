@@ -66,6 +66,7 @@ static void volatile_store(uint64_t address, uint64_t bytes, uint64_t pc) {
   if (g_fast.view_bytes == 0) return;
   if (in_view(address)) {
     slow_store(address, bytes, pc);
+    mark_atomic(g_machine->hosts[g_machine->current->host], address - g_fast.view, bytes, false);
     trace(Event::kAtomicStore, g_machine->current->host, address - g_fast.view, bytes, pc);
   } else if (in_any_view(address)) {
     foreign_access(address, pc);
@@ -100,6 +101,12 @@ PRISMEM_EXPORT void __tsan_read_range(void *p, unsigned long bytes) {
   slow_load(ADDRESS(p), bytes, CALLER, true);
 }
 PRISMEM_EXPORT void __tsan_write_range(void *p, unsigned long bytes) {
+  slow_store(ADDRESS(p), bytes, CALLER);
+}
+PRISMEM_EXPORT void prismem_hook_load(const void *p, unsigned long bytes) {
+  slow_load(ADDRESS(p), bytes, CALLER, true);
+}
+PRISMEM_EXPORT void prismem_hook_store(void *p, unsigned long bytes) {
   slow_store(ADDRESS(p), bytes, CALLER);
 }
 PRISMEM_EXPORT void __tsan_vptr_update(void **p, void *) {

@@ -69,6 +69,7 @@ void atomic_store(T *p, T value, int order, uint64_t pc) {
   if (order == kSeqCst) drain_all(thread);
   if (in_any_view(address)) {
     slow_store(address, sizeof(T), pc);
+    mark_atomic(g_machine->hosts[thread.host], address - g_fast.view, sizeof(T), false);
     trace(Event::kAtomicStore, thread.host, address - g_fast.view, sizeof(T), pc);
   } else {
     drain_for_store(thread);
@@ -119,11 +120,21 @@ T locked(T *p, int order, uint64_t pc, Apply apply, uint64_t cause = 0) {
   if (!pool) ++g_machine->progress;
   const uint64_t replaced = version_at(address);
   if (pool) {
-    const uint64_t steps = steps_now();
-    g_fast.budget = std::max<int64_t>(g_fast.budget, 1);  // nothing may come between the load and the store
+    // Nothing may come between the load and the store: what is due there happens at the next hook. The count of steps
+    // goes on as ever, since logs name places by it.
+    const uint64_t due = g_machine->step_target;
+    if (g_fast.budget < 1) {
+      g_machine->step_target += static_cast<uint64_t>(1 - g_fast.budget);
+      g_fast.budget = 1;
+    }
+    const uint64_t later = g_machine->step_target;
     slow_store(address, sizeof(T), pc);
+    mark_atomic(g_machine->hosts[thread.host], address - g_fast.view, sizeof(T), true);
     trace(Event::kAtomicUpdate, thread.host, address - g_fast.view, sizeof(T), pc, cause);
-    g_fast.budget = static_cast<int64_t>(g_machine->step_target - (steps + 1));  // what is due happens at the next hook
+    if (g_machine->step_target == later) {
+      g_fast.budget -= static_cast<int64_t>(later - due);
+      g_machine->step_target = due;
+    }
     g_fast.store_armed = 0;
   }
   *p = next;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 
 #include "access.hpp"
 
@@ -24,6 +25,24 @@ using Waiters = std::deque<int>;
 
 /** The call reaches into the pool where nobody can follow: ends the run, naming call, place and `why`. */
 void refuse_pool(const char *call, const void *memory, uint64_t pc, const char *why);
+
+/** The same for functions that move bytes past the hooks. */
+void refuse_copy(const char *call, const void *memory, uint64_t pc);
+/** A call that cannot be followed whatever it points to. */
+void refuse_call(const char *call, const std::string &why, uint64_t pc);
+/** A call that treats the pool as a file. */
+void refuse_descriptor(const char *call, uint64_t pc);
+
+/** Descriptors of the pool: far above any that the system gives out; the low bits name the host. */
+inline constexpr int kPoolDescriptor = 0x50000000;
+inline bool is_pool_descriptor(int fd) {
+  return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX);
+}
+
+/** Bytes of the pool as this host sees them: up to `max`, or to a zero that is left out. */
+std::string pool_string(const char *from, size_t max, uint64_t pc);
+/** Copy into the pool, line by line as memcpy does. */
+void pool_write(void *to, const void *from, size_t bytes, uint64_t pc);
 
 /** Objects of the C library in the pool: what they do between hosts is not what they do within one. */
 inline void refuse_shared(const char *call, const void *object, uint64_t pc) {

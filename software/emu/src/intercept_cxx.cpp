@@ -1,7 +1,7 @@
 /**
  * @file intercept_cxx.cpp
  * What C++ programs reach through their library instead of POSIX: std::thread, std::condition_variable, futexes (futures,
- * and atomic waits, semaphores, latches and barriers of C++20), guards of local statics, clocks.
+ * and atomic waits, semaphores, latches and barriers of C++20), guards of local statics, destructors of globals, clocks.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -50,6 +50,8 @@ LIBRARY(int64_t, system_now, "_ZNSt6chrono3_V212system_clock3nowEv", void)
 LIBRARY(int, guard_acquire, "__cxa_guard_acquire", uint8_t *guard)
 LIBRARY(void, guard_release, "__cxa_guard_release", uint8_t *guard)
 LIBRARY(void, guard_abort, "__cxa_guard_abort", uint8_t *guard)
+LIBRARY(void, terminate, "_ZSt9terminatev", void)
+LIBRARY(int, at_exit, "__cxa_atexit", void (*fn)(void *), void *arg, void *library)
 
 extern "C" int __wrap_pthread_join(pthread_t handle, void **result);
 extern "C" int __wrap_pthread_detach(pthread_t handle);
@@ -116,11 +118,40 @@ long futex_call(const long *argument, uint64_t pc) {
 
 }  // namespace
 
+namespace {
+
+/** What a program wants to have called when it ends: destructors of its globals, functions of atexit(). */
+struct ExitHandler {
+  void (*fn)(void *);
+  void *arg;
+};
+constexpr size_t kExitHandlersMax = 4096;
+std::vector<ExitHandler> g_exit_handlers[EMU_HOSTS_MAX];
+
+int add_exit_handler(void (*fn)(void *), void *arg) {
+  auto &handlers = g_exit_handlers[g_machine->current->named_host];
+  if (handlers.size() >= kExitHandlersMax) return -1;
+  handlers.push_back({fn, arg});
+  return 0;
+}
+
+}  // namespace
+
 namespace prismem {
 
 void cxx_reset() {
   g_futexes.clear();
   g_guards.clear();
+  for (auto &handlers : g_exit_handlers) handlers.clear();
+}
+
+void exit_handlers_run() {
+  auto &handlers = g_exit_handlers[g_machine->current->named_host];
+  while (!handlers.empty()) {  // a handler may register further ones
+    const ExitHandler last = handlers.back();
+    handlers.pop_back();
+    last.fn(last.arg);
+  }
 }
 
 }  // namespace prismem
@@ -234,4 +265,16 @@ PRISMEM_EXPORT long __wrap_syscall(long number, ...) {
   if (result >= 0) return result;
   errno = static_cast<int>(-result);
   return -1;
+}
+
+void wrap_terminate() {
+  if (emulated()) ended_by("std::terminate() called at \1", CALLER);
+  terminate();
+}
+
+int wrap_at_exit(void (*fn)(void *), void *arg, void *library) {
+  return emulated() && programs_any() ? add_exit_handler(fn, arg) : at_exit(fn, arg, library);
+}
+PRISMEM_EXPORT int __wrap_atexit(void (*fn)()) {
+  return emulated() && programs_any() ? add_exit_handler(reinterpret_cast<void (*)(void *)>(fn), nullptr) : atexit(fn);
 }

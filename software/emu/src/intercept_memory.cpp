@@ -5,8 +5,9 @@
  */
 #include <algorithm>
 #include <cstring>
+#include <string>
 
-#include "access.hpp"
+#include "intercept.hpp"
 
 using namespace prismem;
 
@@ -109,6 +110,24 @@ int compare(const char *a, const char *b, size_t max, bool stop_at_zero, uint64_
 }
 
 }  // namespace
+
+namespace prismem {
+
+std::string pool_string(const char *from, size_t max, uint64_t pc) {
+  std::string text;
+  for (size_t i = 0; i < max; ++i) {
+    const auto byte = static_cast<char>(byte_at(from + i, pc));
+    if (byte == 0) break;
+    text.push_back(byte);
+  }
+  return text;
+}
+
+void pool_write(void *to, const void *from, size_t bytes, uint64_t pc) {
+  copy_forward(to, from, bytes, pc);
+}
+
+}  // namespace prismem
 
 PRISMEM_EXPORT void *__wrap_memcpy(void *to, const void *from, size_t bytes) {
   if (!in_pool(to) && !in_pool(from)) return memcpy(to, from, bytes);

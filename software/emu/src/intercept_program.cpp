@@ -28,17 +28,13 @@ bool in_program() {
   return g_fast.view_bytes != 0 && programs_any();
 }
 
-/** System calls, and functions of the C library that no hook sees. */
-void refuse_copy(const char *call, const void *memory, uint64_t pc) {
-  refuse_pool(call, memory, pc,
-              "it reaches past the hooks, so what it reads or writes cannot be followed; copy through a local buffer");
-}
-
 void refuse_vector(const char *call, const struct iovec *pieces, size_t count, uint64_t pc) {
   for (size_t i = 0; emulated() && i < count; ++i) refuse_copy(call, pieces[i].iov_base, pc);
 }
 
-[[noreturn]] void end_process(int status) {
+[[noreturn]] void end_process(const char *call, int status, uint64_t pc) {
+  if (strcmp(call, "exit") == 0 && status == 0) exit_handlers_run();
+  if (status != 0) ended_by((std::string(call) + "(" + std::to_string(status) + ") called at \1").c_str(), pc);
   programs_end_host(g_machine->current->named_host);
   thread_return(status);
 }
@@ -54,6 +50,22 @@ void refuse_pool(const char *call, const void *memory, uint64_t pc, const char *
   fault.message = std::string(call) + "() on pool memory at \1: " + why;
   raise_fault(std::move(fault));
   end_run(EMU_FAULT);
+}
+
+void refuse_copy(const char *call, const void *memory, uint64_t pc) {
+  refuse_pool(call, memory, pc,
+              "it reaches past the hooks, so what it reads or writes cannot be followed; copy through a local buffer");
+}
+
+void refuse_call(const char *call, const std::string &why, uint64_t pc) {
+  Fault fault = fault_here("unseen", kNever, pc);
+  fault.message = std::string(call) + "() at \1: " + why;
+  raise_fault(std::move(fault));
+  end_run(EMU_FAULT);
+}
+
+void refuse_descriptor(const char *call, uint64_t pc) {
+  refuse_call(call, "the pool is memory; map it with mmap(), a file's calls would go past the caches", pc);
 }
 
 void programs_end_host(uint32_t host) {
@@ -88,49 +100,25 @@ PRISMEM_EXPORT int __wrap_shm_unlink(const char *name) {
   return in_program() ? 0 : shm_unlink(name);
 }
 
-PRISMEM_EXPORT void __wrap_exit(int status) {
-  if (in_program()) end_process(status);
-  if (g_fast.view_bytes != 0) ended_by("exit() called at \1", CALLER);
-  exit(status);
-}
-PRISMEM_EXPORT void __wrap__exit(int status) {
-  if (in_program()) end_process(status);
-  if (g_fast.view_bytes != 0) ended_by("_exit() called at \1", CALLER);
-  _exit(status);
-}
-
-// Calls that would take or leave bytes behind the caches, and those with the same in pieces.
-#define COPIES(RESULT, CALL, MEMORY, ARGUMENTS, ...)    \
-  PRISMEM_EXPORT RESULT __wrap_##CALL(__VA_ARGS__) {    \
-    if (emulated()) refuse_copy(#CALL, MEMORY, CALLER); \
-    return CALL ARGUMENTS;                              \
+#define ENDS(CALL)                                                         \
+  PRISMEM_EXPORT void __wrap_##CALL(int status) {                          \
+    if (in_program()) end_process(#CALL, status, CALLER);                  \
+    if (g_fast.view_bytes != 0) ended_by(#CALL "() called at \1", CALLER); \
+    CALL(status);                                                          \
   }
+ENDS(exit)
+ENDS(_exit)
+ENDS(_Exit)
+ENDS(quick_exit)
+
+// Calls that would take or leave bytes behind the caches in pieces; guarded.def has those with one piece.
 #define VECTORS(CALL, ARGUMENTS, ...)                                                      \
   PRISMEM_EXPORT ssize_t __wrap_##CALL(int fd, const struct iovec *v, int n __VA_ARGS__) { \
+    if (emulated() && is_pool_descriptor(fd)) refuse_descriptor(#CALL, CALLER);            \
     refuse_vector(#CALL, v, static_cast<size_t>(n), CALLER);                               \
     return CALL ARGUMENTS;                                                                 \
   }
 #define AND ,
-COPIES(ssize_t, read, memory, (fd, memory, bytes), int fd, void *memory, size_t bytes)
-COPIES(ssize_t, write, memory, (fd, memory, bytes), int fd, const void *memory, size_t bytes)
-COPIES(ssize_t, pread, memory, (fd, memory, bytes, at), int fd, void *memory, size_t bytes, off_t at)
-COPIES(ssize_t, pwrite, memory, (fd, memory, bytes, at), int fd, const void *memory, size_t bytes, off_t at)
-COPIES(size_t, fread, memory, (memory, bytes, count, file), void *memory, size_t bytes, size_t count, FILE *file)
-COPIES(size_t, fwrite, memory, (memory, bytes, count, file), const void *memory, size_t bytes, size_t count, FILE *file)
-COPIES(char *, fgets, text, (text, bytes, file), char *text, int bytes, FILE *file)
-COPIES(int, fputs, text, (text, file), const char *text, FILE *file)
-COPIES(int, puts, text, (text), const char *text)
-COPIES(ssize_t, send, memory, (fd, memory, bytes, flags), int fd, const void *memory, size_t bytes, int flags)
-COPIES(ssize_t, recv, memory, (fd, memory, bytes, flags), int fd, void *memory, size_t bytes, int flags)
-COPIES(ssize_t, sendto, memory, (fd, memory, bytes, flags, to, length), int fd, const void *memory, size_t bytes,
-       int flags, const struct sockaddr *to, socklen_t length)
-COPIES(ssize_t, recvfrom, memory, (fd, memory, bytes, flags, from, length), int fd, void *memory, size_t bytes,
-       int flags, struct sockaddr *from, socklen_t *length)
-COPIES(char *, strcat, to, (to, from), char *to, const char *from)
-COPIES(char *, strncat, to, (to, from, max), char *to, const char *from, size_t max)
-COPIES(int, vsnprintf, to, (to, max, format, args), char *to, size_t max, const char *format, va_list args)
-COPIES(void, qsort, first, (first, count, bytes, order), void *first, size_t count, size_t bytes,
-       int (*order)(const void *, const void *))
 VECTORS(readv, (fd, v, n))
 VECTORS(writev, (fd, v, n))
 VECTORS(preadv, (fd, v, n, at), AND off_t at)
@@ -143,23 +131,6 @@ PRISMEM_EXPORT ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int 
 PRISMEM_EXPORT ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags) {
   refuse_vector("recvmsg", message->msg_iov, message->msg_iovlen, CALLER);
   return recvmsg(fd, message, flags);
-}
-
-PRISMEM_EXPORT int __wrap_snprintf(char *to, size_t max, const char *format, ...) {
-  if (emulated()) refuse_copy("snprintf", to, CALLER);
-  va_list args;
-  va_start(args, format);
-  const int length = vsnprintf(to, max, format, args);
-  va_end(args);
-  return length;
-}
-PRISMEM_EXPORT int __wrap_sprintf(char *to, const char *format, ...) {
-  if (emulated()) refuse_copy("sprintf", to, CALLER);
-  va_list args;
-  va_start(args, format);
-  const int length = vsprintf(to, format, args);
-  va_end(args);
-  return length;
 }
 
 // One stream of numbers that look random, the same in every execution.

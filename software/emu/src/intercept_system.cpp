@@ -23,14 +23,9 @@
 
 using namespace prismem;
 
+#define CALLER reinterpret_cast<uint64_t>(__builtin_return_address(0))
+
 namespace {
-
-/** Descriptors of the pool: far above any that the system gives out; the low bits name the host. */
-constexpr int kPoolDescriptor = 0x50000000;
-
-bool is_pool_descriptor(int fd) {
-  return fd >= kPoolDescriptor && fd < kPoolDescriptor + static_cast<int>(EMU_HOSTS_MAX);
-}
 
 /** Devices that programs without a word about prismem map; only where programs of that kind run. */
 constexpr const char *kDaxPath = "/dev/dax";
@@ -63,11 +58,31 @@ int stat_pool(struct stat *st) {
   return 0;
 }
 
-void *mmap_call(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
+/** What a program asks of the pool that it is not, with what would make it right. Others get the error of the system. */
+void refuse_program(const char *call, const std::string &why, uint64_t pc) {
+  if (programs_any()) refuse_call(call, why, pc);
+}
+
+std::string too_small(uint64_t end) {
+  return "byte " + std::to_string(end) + " is asked for, and the pool has " +
+         std::to_string(g_machine->cfg.pool_bytes) + "; give it --pool-mib " +
+         std::to_string((end + (1 << 20) - 1) >> 20);
+}
+
+void *mmap_call(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset, uint64_t pc) {
   if (!is_pool_descriptor(fd)) return mmap(hint, bytes, prot, flags, fd, offset);
   const uint64_t pool = g_machine->cfg.pool_bytes;
   const bool fits =
       offset >= 0 && static_cast<uint64_t>(offset) <= pool && bytes <= pool - static_cast<uint64_t>(offset);
+  if (!fits) refuse_program("mmap", too_small(static_cast<uint64_t>(offset) + bytes), pc);
+  if (flags & MAP_FIXED) {
+    refuse_program("mmap",
+                   "MAP_FIXED: the pool has its own address in each host; keep offsets, and map it where it comes", pc);
+  }
+  if ((flags & MAP_TYPE) == MAP_PRIVATE) {
+    refuse_program("mmap", "MAP_PRIVATE: a private copy is not shared memory; use MAP_SHARED", pc);
+  }
+  g_machine->pool_mapped = true;
   if (bytes == 0 || !fits || offset % 4096 != 0 || (flags & MAP_FIXED) || (flags & MAP_TYPE) == MAP_PRIVATE) {
     errno = EINVAL;
     return MAP_FAILED;
@@ -137,13 +152,38 @@ PRISMEM_EXPORT int __wrap_stat(const char *path, struct stat *st) {
 PRISMEM_EXPORT int __wrap_flock(int fd, int operation) {
   return is_pool_descriptor(fd) ? 0 : flock(fd, operation);
 }
+PRISMEM_EXPORT int __wrap_dup(int fd) {
+  return is_pool_descriptor(fd) ? fd : dup(fd);
+}
+PRISMEM_EXPORT int __wrap_access(const char *path, int mode) {
+  return is_pool_path(path) ? 0 : access(path, mode);
+}
+/** Of a device one asks the size this way; there is no position in it that a later call would use. */
+PRISMEM_EXPORT off_t __wrap_lseek(int fd, off_t offset, int whence) {
+  if (!is_pool_descriptor(fd)) return lseek(fd, offset, whence);
+  return whence == SEEK_END ? static_cast<off_t>(g_machine->cfg.pool_bytes) + offset : offset;
+}
+PRISMEM_EXPORT off64_t __wrap_lseek64(int fd, off64_t offset, int whence) {
+  return __wrap_lseek(fd, offset, whence);
+}
+PRISMEM_EXPORT int __wrap_fcntl(int fd, int command, ...) {
+  va_list args;
+  va_start(args, command);
+  void *argument = va_arg(args, void *);
+  va_end(args);
+  if (!is_pool_descriptor(fd)) return fcntl(fd, command, argument);
+  if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) return fd;
+  return command == F_GETFL ? O_RDWR : 0;
+}
 PRISMEM_EXPORT int __wrap_fsync(int fd) {
   return is_pool_descriptor(fd) ? 0 : fsync(fd);
 }
 
 PRISMEM_EXPORT int __wrap_ftruncate(int fd, off_t bytes) {
   if (!is_pool_descriptor(fd)) return ftruncate(fd, bytes);
-  return bytes < 0 || static_cast<uint64_t>(bytes) > g_machine->cfg.pool_bytes ? fail(EFBIG) : 0;
+  if (bytes >= 0 && static_cast<uint64_t>(bytes) <= g_machine->cfg.pool_bytes) return 0;
+  refuse_program("ftruncate", too_small(static_cast<uint64_t>(bytes)), CALLER);
+  return fail(EFBIG);
 }
 
 PRISMEM_EXPORT int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
@@ -155,10 +195,10 @@ PRISMEM_EXPORT int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
 }
 
 PRISMEM_EXPORT void *__wrap_mmap(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
-  return mmap_call(hint, bytes, prot, flags, fd, offset);
+  return mmap_call(hint, bytes, prot, flags, fd, offset, CALLER);
 }
 PRISMEM_EXPORT void *__wrap_mmap64(void *hint, size_t bytes, int prot, int flags, int fd, off_t offset) {
-  return mmap_call(hint, bytes, prot, flags, fd, offset);
+  return mmap_call(hint, bytes, prot, flags, fd, offset, CALLER);
 }
 PRISMEM_EXPORT int __wrap_munmap(void *p, size_t bytes) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : munmap(p, bytes);
@@ -169,12 +209,16 @@ PRISMEM_EXPORT int __wrap_msync(void *p, size_t bytes, int flags) {
 PRISMEM_EXPORT int __wrap_madvise(void *p, size_t bytes, int advice) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : madvise(p, bytes, advice);
 }
+PRISMEM_EXPORT int __wrap_mprotect(void *p, size_t bytes, int prot) {
+  return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : mprotect(p, bytes, prot);
+}
 PRISMEM_EXPORT int __wrap_mlock(const void *p, size_t bytes) {
   return in_any_view(reinterpret_cast<uint64_t>(p)) ? 0 : mlock(p, bytes);
 }
 
 PRISMEM_EXPORT int __wrap_clock_gettime(clockid_t id, struct timespec *ts) {
   if (!emulated()) return clock_gettime(id, ts);
+  refuse_copy("clock_gettime", ts, CALLER);
   count_step();
   to_timespec(now_ns(), ts);
   return 0;
@@ -182,6 +226,7 @@ PRISMEM_EXPORT int __wrap_clock_gettime(clockid_t id, struct timespec *ts) {
 
 PRISMEM_EXPORT int __wrap_gettimeofday(struct timeval *tv, void *zone) {
   if (!emulated()) return gettimeofday(tv, zone);
+  refuse_copy("gettimeofday", tv, CALLER);
   count_step();
   const uint64_t ns = now_ns();
   tv->tv_sec = static_cast<time_t>(ns / 1000000000ull);
@@ -191,6 +236,7 @@ PRISMEM_EXPORT int __wrap_gettimeofday(struct timeval *tv, void *zone) {
 
 PRISMEM_EXPORT time_t __wrap_time(time_t *out) {
   if (!emulated()) return time(out);
+  refuse_copy("time", out, CALLER);
   const time_t seconds = static_cast<time_t>(now_ns() / 1000000000ull);
   if (out != nullptr) *out = seconds;
   return seconds;
@@ -237,11 +283,10 @@ PRISMEM_EXPORT pid_t __wrap_getpid(void) {
 
 PRISMEM_EXPORT ssize_t __wrap_getrandom(void *buffer, size_t bytes, unsigned flags) {
   if (!emulated()) return getrandom(buffer, bytes, flags);
+  refuse_copy("getrandom", buffer, CALLER);
   Rng &rng = g_machine->exploring ? g_machine->program_rng : g_machine->rng;
   for (size_t i = 0; i < bytes; ++i) {
-    const auto value = static_cast<uint8_t>(rng.below(256));
-    if (in_view(reinterpret_cast<uint64_t>(buffer) + i)) return fail(EFAULT);
-    static_cast<uint8_t *>(buffer)[i] = value;
+    static_cast<uint8_t *>(buffer)[i] = static_cast<uint8_t>(rng.below(256));
   }
   return static_cast<ssize_t>(bytes);
 }

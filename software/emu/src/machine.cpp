@@ -106,6 +106,7 @@ bool Machine::allocate() {
     take(host.slot, lines);
     if (cfg.detect) {
       take(host.superseded, lines);
+      take(host.locked, lines);
       take(host.meta, words);
       take(host.base, words);
     }
@@ -149,6 +150,7 @@ Machine::~Machine() {
     unmap_lazy(host.dirty, lines * sizeof *host.dirty);
     unmap_lazy(host.slot, lines * sizeof *host.slot);
     unmap_lazy(host.superseded, lines * sizeof *host.superseded);
+    unmap_lazy(host.locked, lines * sizeof *host.locked);
     unmap_lazy(host.meta, words * sizeof *host.meta);
     unmap_lazy(host.base, words * sizeof *host.base);
   }
@@ -179,7 +181,7 @@ Request *new_request(RequestKind kind, uint32_t host, uint64_t line) {
   request->owner = 0;
   request->line = line;
   request->mask = request->dirty = request->landed = 0;
-  request->superseded = 0;
+  request->superseded = request->locked = 0;
   request->waiters.clear();
   if (m.rtl_port != nullptr) request->stamp.fill(kNever);
   return request;

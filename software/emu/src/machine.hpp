@@ -128,6 +128,7 @@ struct Host {
   uint64_t *dirty = nullptr;
   uint32_t *slot = nullptr;  ///< position of a valid line in `lines`
   uint8_t *superseded = nullptr;
+  uint8_t *locked = nullptr;  ///< words with the result of a locked operation, since the last fill or write-back
   WordMeta *meta = nullptr;
   uint64_t *base = nullptr;          ///< version of each word at the last fill or write-back
   std::vector<uint64_t> lines;       ///< valid lines
@@ -226,6 +227,7 @@ struct Machine {
   size_t first_threads = 0;
   std::vector<Fiber> spare_fibers;
   std::vector<std::string> pool_paths;
+  bool pool_mapped = false;   ///< some host has mapped the pool, in this execution or before
   uint64_t progress = 0;      ///< writes that reached the device, threads that woke or ended
   uint64_t idle_version = 0;  ///< stores and progress at the last poll
   uint64_t idle_rounds = 0;   ///< polls since either has changed

@@ -43,6 +43,9 @@ uint64_t earliest_wake();
 void final_writebacks();
 /** Ask the machine's audit about the device, before or after the final write-backs. */
 void audit(bool dropped);
+/** Hold the operations that a program has recorded against what their objects allow; forget them. */
+void history_check();
+void history_reset();
 int run_functional();
 
 // budget.cpp ----------------------------------------------------------------------------------------------------------
@@ -120,6 +123,8 @@ void update_gate(Thread &thread);
 void shadow_store(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc);
 /** Another host holds the line that the running actor stores to: its copy goes stale, its older stores are superseded. */
 void shadow_shared(uint64_t line, uint64_t first_word, uint64_t last_word);
+/** The words that the running thread has just stored: by an atomic store, or by a `locked` operation that read them. */
+void mark_atomic(Host &host, uint64_t offset, uint64_t bytes, bool locked);
 void mark_stale(uint64_t line, uint64_t first_word, uint64_t last_word, const Clock &clock, uint64_t hosts);
 void shadow_stream(Thread &thread, Pending &pending, uint64_t offset, uint64_t bytes);
 void check_load(Thread &thread, Host &host, uint64_t offset, uint64_t bytes, uint64_t pc);

@@ -25,6 +25,7 @@ using Main = int (*)(int, char **, char **);
 /** Processor time after which an execution that makes no step is taken for endless. */
 constexpr time_t kSilentSeconds = 3;
 constexpr size_t kSignalStackBytes = 64 * 1024;
+constexpr ElfW(Sxword) kInitArray = 0x6000AB01, kInitArrayBytes = 0x6000AB02;
 constexpr size_t kCallsReported = 12;
 constexpr int kFramesMax = 64;
 
@@ -37,7 +38,9 @@ struct Segment {
 
 struct Program {
   void *handle = nullptr;
-  Main main = nullptr;  ///< none in a library
+  Main main = nullptr;           ///< none in a library
+  Main *constructors = nullptr;  ///< of globals: the loader has left them to us (check/compiler.py)
+  size_t constructors_count = 0;
   uint64_t base = 0;
   std::vector<std::string> arguments;
   std::vector<char *> argv;  ///< rebuilt for each execution: main() may change it
@@ -52,7 +55,12 @@ int64_t run_main(void *argument) {
   for (std::string &text : program.arguments) program.argv.push_back(text.data());
   program.argv.push_back(nullptr);
   char *environment[] = {nullptr};
-  const int status = program.main(static_cast<int>(program.arguments.size()), program.argv.data(), environment);
+  const int count = static_cast<int>(program.arguments.size());
+  for (size_t i = 0; i < program.constructors_count; ++i) {
+    program.constructors[i](count, program.argv.data(), environment);
+  }
+  const int status = program.main(count, program.argv.data(), environment);
+  exit_handlers_run();
   programs_end_host(g_machine->current->named_host);
   return status;
 }
@@ -264,6 +272,14 @@ void watch_crashes() {
   setitimer(ITIMER_VIRTUAL, &every_second, nullptr);
 }
 
+/** The constructors by the tags under which the loader does not find them. */
+void find_constructors(Program &program, const ElfW(Dyn) * entry) {
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == kInitArray) program.constructors = reinterpret_cast<Main *>(program.base + entry->d_un.d_ptr);
+    if (entry->d_tag == kInitArrayBytes) program.constructors_count = entry->d_un.d_val / sizeof(Main);
+  }
+}
+
 /** A loaded library with its writable segments; NULL with an error set. */
 std::unique_ptr<Program> load(const char *call, const char *library) {
   if (g_machine == nullptr || g_machine->rtl || g_machine->started || library == nullptr) {
@@ -285,6 +301,7 @@ std::unique_ptr<Program> load(const char *call, const char *library) {
     return nullptr;
   }
   dl_iterate_phdr(find_segments, program.get());
+  find_constructors(*program, map->l_ld);
   return program;
 }
 

@@ -13,6 +13,8 @@ namespace prismem {
 void programs_keep();
 void programs_restore();
 void programs_forget();
+/** Call what the running host's program has registered with atexit() and for its globals, the last first. */
+void exit_handlers_run();
 /** There are programs: exit() ends one, and their heap is the emulator's. */
 bool programs_any();
 /** The calls that have led to the innermost function of the program, as `, called from f at file:line, ...`; may be empty. */

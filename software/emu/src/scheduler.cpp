@@ -342,6 +342,7 @@ void final_writebacks() {
     if (value != 0) record(EMU_CHOICE_PICK, static_cast<uint32_t>(count), value);
     return value;
   };
+  history_check();
   audit(true);
   for (auto &thread : m.threads) commit_all_pending(*thread);
   while (m.port->waiting() != 0) m.port->land(choose(m.port->waiting()));

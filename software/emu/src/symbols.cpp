@@ -73,7 +73,9 @@ std::string short_name(std::string name) {
   size_t depth = 0;
   for (size_t i = end + 1; i-- > 0;) {
     depth += name[i] == ')';
-    if (name[i] == '(' && --depth == 0) return i == 0 ? name : name.substr(0, i);
+    if (name[i] != '(' || --depth != 0) continue;
+    const bool is_call = i >= 8 && name.compare(i - 8, 8, "operator") == 0;  // its brackets belong to the name
+    return i == 0 || is_call ? name.substr(0, end + 1) : name.substr(0, i);
   }
   return name;
 }

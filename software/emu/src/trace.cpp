@@ -37,10 +37,10 @@ void close_values() {
 }
 
 const char *name_of(Event event) {
-  static const char *const names[] = {"load",       "store",      "atomic-load", "atomic-store", "atomic-update",
-                                      "clflush",    "clflushopt", "clwb",        "stream",       "sfence",
-                                      "mfence",     "commit",     "fill",        "prefetch",     "evict",
-                                      "write-back", "drop",       "acquire",     "dma",          "end"};
+  static const char *const names[] = {
+      "load",   "store",   "atomic-load", "atomic-store", "atomic-update", "clflush",  "clflushopt", "clwb",
+      "stream", "sfence",  "mfence",      "commit",       "fill",          "prefetch", "evict",      "write-back",
+      "drop",   "acquire", "dma",         "end",          "invoke",        "respond"};
   return names[static_cast<size_t>(event)];
 }
 
@@ -51,14 +51,15 @@ void trace_clear() {
   g_open.clear();
 }
 
-void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t pc, uint64_t cause) {
+void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t pc, uint64_t cause,
+               uint64_t value) {
   const Machine &m = *g_machine;
   if (g_trace.size() >= kTraceEventsMax) return;
   const uint16_t thread = m.current == nullptr ? kNoThread : static_cast<uint16_t>(m.current->tid);
   close_values();
   const auto add = [&](uint64_t count) {
     g_trace.push_back(
-        {event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, count, 0, cause});
+        {event, thread, static_cast<uint16_t>(host), pc == 0 ? 0 : pc_id(pc), now_ns(), offset, count, value, cause});
     if (has_value(event)) g_open.push_back(g_trace.size() - 1);
   };
   while (has_value(event) && (offset % kLineBytes) + bytes > kLineBytes) {  // an event concerns one line

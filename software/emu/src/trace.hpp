@@ -28,7 +28,9 @@ enum class Event : uint8_t {
   kDrop,       ///< the host's copy becomes invalid
   kAcquire,    ///< a load has seen a release: host and thread of it in `cause`
   kDma,        ///< a line moved by DMA; cause 0: into the pool
-  kEnd         ///< a thread has ended
+  kEnd,        ///< a thread has ended
+  kInvoke,     ///< an operation of the program's own begins: value its argument, bytes its key, cause object and call
+  kRespond     ///< it ends: value its result
 };
 
 struct TraceEvent {
@@ -40,12 +42,13 @@ struct TraceEvent {
 };
 
 void trace_clear();
-void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t pc, uint64_t cause);
+void trace_add(Event event, uint32_t host, uint64_t offset, uint64_t bytes, uint64_t pc, uint64_t cause,
+               uint64_t value);
 
 /** Keep an event of the running thread or of a cache. */
-inline void trace(Event event, uint32_t host, uint64_t offset, uint64_t bytes = 0, uint64_t pc = 0,
-                  uint64_t cause = 0) {
-  if (UNLIKELY(g_machine->tracing)) trace_add(event, host, offset, bytes, pc, cause);
+inline void trace(Event event, uint32_t host, uint64_t offset, uint64_t bytes = 0, uint64_t pc = 0, uint64_t cause = 0,
+                  uint64_t value = 0) {
+  if (UNLIKELY(g_machine->tracing)) trace_add(event, host, offset, bytes, pc, cause, value);
 }
 
 }  // namespace prismem

@@ -29,7 +29,7 @@ inline constexpr uint32_t kPortQueueMax = 1u << 18;   ///< line requests waiting
 
 /** Actors that store: DMA engines 0..hosts-1, then threads; kNobody for the loader, which happens before everything. */
 inline constexpr uint32_t kActorsMax = 64 + 256;
-inline constexpr uint32_t kNobody = 0xffff;
+inline constexpr uint32_t kNobody = 0x7fff;
 
 /** State of a line in a host's cache. A line that is exactly kValid needs no look by the read hook. */
 enum LineState : uint8_t {
@@ -39,14 +39,18 @@ enum LineState : uint8_t {
   kFilling = 8     ///< a fill is under way
 };
 
-/** Who last stored an 8-byte word: tag = version (40 bits) | bytes of the word that were stored (8) | actor (16). */
+/** Set in a tag: the store was atomic or `volatile`, so it may race. */
+inline constexpr uint64_t kMayRace = 0x8000;
+
+/** Who last stored an 8-byte word: tag = version (40 bits) | bytes of the word stored (8) | kMayRace | actor (15). */
 struct WordMeta {
   uint64_t tag;
   uint32_t epoch;  ///< clock of the actor at the store
   uint32_t pc;     ///< interned code address
   uint64_t version() const { return tag >> 24; }
   uint32_t bytes() const { return static_cast<uint32_t>(tag >> 16) & 0xff; }
-  uint32_t actor() const { return static_cast<uint32_t>(tag) & 0xffff; }
+  uint32_t actor() const { return static_cast<uint32_t>(tag) & kNobody; }
+  bool atomic() const { return (tag & kMayRace) != 0; }
 };
 static_assert(sizeof(WordMeta) == 16);
 
@@ -143,6 +147,7 @@ struct Request {
   uint64_t landed;     ///< RTL: bytes of them that have reached the media
   uint64_t dirty;      ///< bytes of them that this host has stored
   uint8_t superseded;  ///< words whose store happens before a newer one of another host
+  uint8_t locked;      ///< words that a locked operation has read and stored since the line was filled
   uint64_t popped_at;
   std::vector<uint16_t> waiters;  ///< threads whose fences count this request
   std::array<uint8_t, kLineBytes> data;

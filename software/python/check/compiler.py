@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from prismem.errors import MisuseError
+from prismem.lib.check import assembly
 from prismem.paths import BUILD, SOFTWARE, relative
 
 BUILD_CHECK = BUILD / "check"
@@ -37,7 +39,7 @@ REFUSED = {
         "others by words in it",
     ("poll", "ppoll", "select", "epoll_wait", "accept", "connect", "wait", "waitpid", "pause", "sigwait"):
         "nothing outside of the hosts answers; leave sockets, children and signals out of what is checked",
-    ("pthread_cancel", "pthread_kill", "kill", "alarm", "setitimer", "timer_create"):
+    ("pthread_cancel", "pthread_kill", "kill", "raise", "alarm", "setitimer", "timer_create"):
         "threads are not interrupted from outside; let them look at a flag",
     ("makecontext", "swapcontext", "setcontext"):
         "stacks of the program's own are not followed; use threads",
@@ -46,13 +48,31 @@ REFUSED = {
 }  # fmt: skip
 # Calls that do less than elsewhere, without harm.
 WARNED = {
-    ("msync", "madvise", "mlock"):
+    ("msync", "madvise", "mlock", "mprotect"):
         "on pool memory it does nothing, as on a DAX device: only flushes write lines back",
     ("signal", "sigaction"): "nobody sends signals; the handler is never called",
     ("pthread_mutexattr_setpshared", "pthread_condattr_setpshared", "pthread_rwlockattr_setpshared",
      "pthread_barrierattr_setpshared"):
         "hosts do not share the object, whatever is set here",
 }  # fmt: skip
+# What --cflags may not say, since it would take the hooks away or is the check's own business.
+REFUSED_FLAGS = (
+    "-fsanitize",
+    "-fno-sanitize",
+    "-flto",
+    "-fbuiltin",
+    "-fgnu-tm",
+    "-c",
+    "-S",
+    "-E",
+    "-o",
+    "-shared",
+    "-static",
+)
+# Constructors of globals run in the machine, before main() of each execution, and not while the copy is loaded: the
+# loader skips these entries of the dynamic section under tags that it does not know (program.cpp reads them).
+INIT_ARRAY, INIT_ARRAY_BYTES = 25, 27
+OWN_INIT_ARRAY, OWN_INIT_ARRAY_BYTES = 0x6000AB01, 0x6000AB02
 SHOWN = {"_ZNSt13random_device9_M_getvalEv": "std::random_device"}
 
 
@@ -74,33 +94,84 @@ def _scanner() -> ModuleType:
     return module
 
 
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def hook_flags() -> tuple[list[str], list[str]]:
     """Compile and link flags of an instrumented program; builds the emulator on the way."""
     command = ["make", "-s", "-C", str(SOFTWARE / "emu"), "flags"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _run(*command)
     if done.returncode != 0:
         raise MisuseError(f"the host emulator does not build:\n{done.stderr.strip()}")
     compile_line, link_line = done.stdout.splitlines()[-2:]
     return shlex.split(compile_line), shlex.split(link_line)
 
 
-def _compile(source: Path, flags: list[str], folder: Path) -> tuple[Path, str]:
+def check_flags(flags: list[str]) -> list[str]:
+    """Flags of the user for the compiler.
+
+    Raises:
+        MisuseError: one would take the hooks away, or is no flag.
+    """
+    for flag in flags:
+        if not flag.startswith("-"):
+            raise MisuseError(f"--cflags {flag}: no flag of the compiler; name sources as PROGRAM")
+        if flag.startswith(REFUSED_FLAGS):
+            raise MisuseError(f"--cflags {flag}: the check compiles and links with hooks of its own; leave it out")
+    return flags
+
+
+def _compile(source: Path, flags: list[str], folder: Path) -> tuple[Path, str, list[assembly.Found]]:
+    """Object, warnings, and what inline assembly does in it: the compiler's text is kept for that."""
     target = folder / f"{source.stem}.{hashlib.sha256(str(source).encode()).hexdigest()[:8]}.o"
+    text = target.with_suffix(".s")
     compiler = ["g++", "-std=gnu++20"] if source.suffix in CXX_ENDINGS else ["gcc", *C_CFLAGS]
-    command = [*compiler, *flags, "-c", str(source), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    own = [flag for flag in compiler if not (flag.startswith("-D") and any(f.startswith(flag[:-1]) for f in flags))]
+    done = _run(*own, *flags, "-S", str(source), "-o", str(text))
     if done.returncode != 0:
         raise MisuseError(f"{relative(source)} does not compile:\n{done.stderr.rstrip()}")
-    return target, done.stderr.rstrip()
+    found = list(assembly.scan(text, _scanner()))
+    translated = _run("gcc", "-c", str(text), "-o", str(target))
+    if translated.returncode != 0:
+        raise MisuseError(f"{relative(source)} is not translated by the assembler:\n{translated.stderr.rstrip()}")
+    text.unlink()
+    return target, done.stderr.rstrip(), found
+
+
+def _demangled(lines: list[str]) -> str:
+    done = subprocess.run(["c++filt"], input="\n".join(lines), capture_output=True, text=True, check=False)
+    return done.stdout.rstrip() if done.returncode == 0 else "\n".join(lines)
+
+
+def _keep_constructors(library: Path) -> None:
+    """Rename the entries by which the loader would run constructors."""
+    image = bytearray(library.read_bytes())
+    (headers,) = struct.unpack_from("<Q", image, 32)
+    size, count = struct.unpack_from("<HH", image, 54)
+    for header in range(headers, headers + size * count, size):
+        kind, _, offset, _, _, bytes_ = struct.unpack_from("<IIQQQQ", image, header)
+        if kind != 2:  # PT_DYNAMIC
+            continue
+        for entry in range(offset, offset + bytes_, 16):
+            (tag,) = struct.unpack_from("<Q", image, entry)
+            own = {INIT_ARRAY: OWN_INIT_ARRAY, INIT_ARRAY_BYTES: OWN_INIT_ARRAY_BYTES}.get(tag, tag)
+            struct.pack_into("<Q", image, entry, own)
+    library.write_bytes(image)
 
 
 def _called(target: Path, table: dict[tuple[str, ...], str]) -> Iterator[str]:
     """Calls in an object that are in a table, each with the table's text."""
-    done = subprocess.run(["nm", "-u", "--format=posix", str(target)], capture_output=True, text=True, check=False)
+    done = _run("nm", "-u", "--format=posix", str(target))
     called = {line.split()[0].split("@")[0] for line in done.stdout.splitlines() if line.strip()}
     for names, text in table.items():
         for name in sorted(called.intersection(names)):
             yield f"{target.name.split('.')[0]}: calls {SHOWN.get(name, name + '()')}: {text}"
+
+
+def _defines(target: str, name: str) -> bool:
+    done = _run("nm", "--defined-only", "--format=posix", target)
+    return any(line.split()[:2] == [name, "T"] for line in done.stdout.splitlines())
 
 
 def build(sources: tuple[Path, ...], hosts: int, extra: tuple[str, ...] = ()) -> Binary:
@@ -128,12 +199,19 @@ def build(sources: tuple[Path, ...], hosts: int, extra: tuple[str, ...] = ()) ->
 def _build_in(folder: Path, sources: tuple[Path, ...], hosts: int, flags: list[str], link_flags: list[str]) -> Binary:
     built = [_compile(source, flags, folder) for source in sources]
     scanner = _scanner()
-    findings = [str(finding) for target, _ in built for finding in scanner.scan(target)]
-    findings += [text for target, _ in built for text in _called(target, REFUSED)]
+    findings: list[str] = []
+    for target, _, assembled in built:
+        if not assembled:  # else the instructions of the object are those, without their places
+            findings += map(str, scanner.scan(target))
+        findings += [str(found) for found in assembled]
+        findings += _called(target, REFUSED)
     if findings:
-        raise MisuseError("what the hooks cannot see would go past the check:\n" + "\n".join(findings))
+        raise MisuseError("what the hooks cannot see would go past the check:\n" + _demangled(findings))
     library = folder / "program.so"
-    objects = [str(target) for target, _ in built]
+    objects = [str(target) for target, _, _ in built]
+    if not any(_defines(target, "main") for target in objects):
+        names = ", ".join(source.name for source in sources)
+        raise MisuseError(f"PROGRAM: no main() in {names}; name all sources of the program, and a main() for each host")
     command = [
         "g++",
         *PROGRAM_LDFLAGS,
@@ -145,15 +223,16 @@ def _build_in(folder: Path, sources: tuple[Path, ...], hosts: int, flags: list[s
         "-o",
         str(library),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = _run(*command)
     if done.returncode != 0:
         raise MisuseError(f"the program does not link:\n{done.stderr.rstrip()}")
+    _keep_constructors(library)
     copies = []
     for host in range(hosts):
         copy = folder / f"host{host}.so"
         copy.unlink(missing_ok=True)
         shutil.copyfile(library, copy)
         copies.append(copy)
-    warnings = [text for _, text in built if text]
-    warnings += [text for target, _ in built for text in _called(target, WARNED)]
+    warnings = [text for _, text, _ in built if text]
+    warnings += [text for target, _, _ in built for text in _called(target, WARNED)]
     return Binary(tuple(copies), tuple(warnings))

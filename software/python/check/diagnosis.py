@@ -30,6 +30,8 @@ def diagnose(fault: Fault, trace: Trace) -> Diagnosis:
         return _lost_update(fault, trace)
     if fault.kind == "stuck":
         return _stuck(fault, trace)
+    if fault.kind == "history":
+        return _history(fault, trace)
     if fault.kind == "audit":
         return _audit(fault, trace)
     return _own_check(fault, trace)
@@ -163,7 +165,24 @@ def _lost_update(fault: Fault, trace: Trace) -> Diagnosis:
         lambda e: e.event == "write-back" and e.host == other and e.line == line, len(trace.events)
     )
     same = any(a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes for a in own for b in theirs)
-    if same:
+    swap = trace.find_last(
+        lambda e: e.event == "atomic-update" and e.host == host and _word(e, fault.pool_offset), len(trace.events)
+    )
+    if swap is not None and swap.n > (fill.n if fill is not None else -1) and "locked operation" in fault.message:
+        found = Diagnosis(
+            f"the locked operation at {swap.place} reads and changes host {host}'s own copy of {_line(line)}; no other "
+            f"host sees it before the line is written back, so host {other} has changed the word too",
+            f"no locked operation on a word that several hosts write: let one host own {_line(line)} and serve the "
+            "others, or build the lock of loads and stores with a line for each host (bakery, Peterson)",
+        ).show(swap)
+    elif "data race" in fault.message:
+        found = Diagnosis(
+            f"nothing orders host {host}'s store at {fault.source} and host {other}'s at {fault.other_source}: "
+            "the line that is written back last wins, and the other store is gone",
+            f"a lock between the hosts around both, with an invalidate of {_line(line)} after it is taken and a "
+            "flush before it is given back",
+        )
+    elif same:
         found = Diagnosis(
             f"host {host} still has {_line(line)} dirty from {fault.source} when host {other} has become its "
             "writer; its whole line goes over the newer one",
@@ -186,6 +205,8 @@ def _stuck(fault: Fault, trace: Trace) -> Diagnosis:
         host = host if other is None else other.host
     poll = trace.find_last(lambda e: e.event in LOADS and e.host == host and e.line == line, end)
     store = trace.find_last(lambda e: e.event in STORES and e.host == writer and e.line == line, end)
+    if line < 0:
+        return Diagnosis("no thread waits for the pool: they sleep, or wait for each other within their host", "")
     if store is None or writer == host:
         return Diagnosis(f"host {host} polls {_line(line)}, and nobody will store what it waits for", "").show(poll)
     written = trace.find(lambda e: e.event == "write-back" and e.host == writer and e.line == line, store.n)
@@ -216,6 +237,57 @@ def _audit(fault: Fault, trace: Trace) -> Diagnosis:
         f"at the end only host {fault.other_host} has {_line(fault.line)}: the memory never gets it",
         f"flush {_line(fault.line)} after {place}, with a fence before the end",
     ).show(store)
+
+
+def _history(fault: Fault, trace: Trace) -> Diagnosis:
+    """Operations that no order explains: what the one that stands out has read, and where the newer value was."""
+    last = trace.find_last(lambda e: e.event == "respond" and e.source == fault.source, len(trace.events))
+    begin = None if last is None else trace.find_last(lambda e: e.event == "invoke" and e.thread == last.thread, last.n)
+    found = Diagnosis("every operation has to seem to happen at one instant between its begin and its end", "")
+    if last is None or begin is None:
+        return found
+    same = [
+        e
+        for e in trace.events
+        if e.event in ("invoke", "respond") and (e.cause >> 8, e.bytes) == (last.cause >> 8, last.bytes)
+    ]
+    for load in reversed([e for e in trace.events[begin.n : last.n] if e.event in LOADS and e.thread == last.thread]):
+        store = _store_of_another(trace, load)
+        if store is None:
+            continue
+        written, fill = _landed(trace, store, load.n), _copy_of(trace, load)
+        if written is None:
+            found.why += f"; host {store.host}'s store to {_line(store.line)} is in its cache only"
+            found.mend = f"flush {_line(store.line)} after {store.place}, with a fence before the operation ends"
+        elif fill is not None and fill.n < written.n:
+            found.why += f"; host {last.host} reads its own old copy of {_line(load.line)}"
+            found.mend = f"CLFLUSH of {_line(load.line)} and MFENCE in the operation, before {load.place}"
+        else:
+            continue
+        return found.show(store, written, fill, load, *same[-8:])
+    return found.show(*same[-10:])
+
+
+def _store_of_another(trace: Trace, load: Event) -> Event | None:
+    return trace.find_last(
+        lambda e: e.event in STORES and e.host != load.host and e.touches(load.offset),
+        load.n,
+    )
+
+
+def _landed(trace: Trace, store: Event, end: int) -> Event | None:
+    return trace.find(
+        lambda e: e.event == "write-back" and (e.host, e.line) == (store.host, store.line),
+        store.n,
+        end,
+    )
+
+
+def _copy_of(trace: Trace, load: Event) -> Event | None:
+    return trace.find_last(
+        lambda e: e.event in ("fill", "prefetch") and (e.host, e.line) == (load.host, load.line),
+        load.n,
+    )
 
 
 def _own_check(fault: Fault, trace: Trace) -> Diagnosis:

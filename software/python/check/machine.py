@@ -76,6 +76,8 @@ class Explored:
     cut: int
     found: bool
     complete: bool
+    mapped: bool
+    """Some program has mapped the pool."""
 
 
 class _Choice(c.Structure):
@@ -111,6 +113,8 @@ class _Explored(c.Structure):
         ("cut", c.c_uint64),
         ("found", c.c_uint32),
         ("complete", c.c_uint32),
+        ("mapped", c.c_uint32),
+        ("reserved", c.c_uint32),
     ]
 
 
@@ -181,7 +185,14 @@ class Explorer:
         config.switch_every, config.event_every = switch_every, event_every
         result = _Explored()
         self._check("emu_explore", self._library.emu_explore(c.byref(config), c.byref(result)))
-        return Explored(result.executions, result.steps, result.cut, bool(result.found), bool(result.complete))
+        return Explored(
+            executions=result.executions,
+            steps=result.steps,
+            cut=result.cut,
+            found=bool(result.found),
+            complete=bool(result.complete),
+            mapped=bool(result.mapped),
+        )
 
     def choices(self) -> list[Choice]:
         """Log of the last execution."""

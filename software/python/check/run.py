@@ -22,7 +22,8 @@ from prismem.lib.mutation.build import build as build_mutant
 from prismem.lib.mutation.operators import generate
 from prismem.paths import SOFTWARE, relative
 
-PAGE_FILE, STORY_FILE, OUTPUT_FILE = "story.html", "story.txt", "output.txt"
+PAGE_FILE, STORY_FILE, TEXT_FILE, OUTPUT_FILE = "story.html", "story.txt", "interleaving.txt", "output.txt"
+NOT_MAPPED = "no host has mapped the pool, so nothing is shared: name the path that the program maps with --pool PATH"
 PATIENCE_S = 120.0
 """Real time beyond the request's own budget after which it is given up: shortening, tracing, a program that hangs."""
 
@@ -68,9 +69,11 @@ class Outcome:
             "message": None if fault is None else fault.message,
             "choices": None if self.log is None else len(self.log.choices),
             "log": None if self.folder is None else relative(self.folder / LOG_FILE),
+            "interleaving": None if self.folder is None else relative(self.folder / TEXT_FILE),
             "page": None if self.folder is None else relative(self.folder / PAGE_FILE),
             "story": self.lines,
             "redundant": self.advice,
+            "warnings": list(self.warnings),
         }
 
 
@@ -96,7 +99,7 @@ def _ask_worker(request: Request, binary: Binary, choices: list[Any] | None) -> 
             "pool_paths": request.pool_paths,
             "redundant": request.redundant,
             "choices": choices,
-            "output": None if choices is None else str(folder / OUTPUT_FILE),
+            "output": str(folder / OUTPUT_FILE),
             "answer": str(answer),
         }
         command = [sys.executable, "-m", "prismem.lib.check.worker"]
@@ -130,11 +133,13 @@ def tell(outcome: Outcome, log: CheckLog, raw: dict[str, Any], sources: tuple[Pa
     """Write log, story and page into the outcome's folder."""
     trace = Trace.of(raw["trace"], log.request.hosts if not log.request.coherent else 1)
     diagnosis = diagnose(log.fault, trace)
-    log.story = story.text(log.fault, trace, diagnosis, sources)
+    log.story = story.text(log.fault, trace, diagnosis, sources, output_of(outcome))
     outcome.log, outcome.lines = log, log.story
     assert outcome.folder is not None
     log.write(outcome.folder / LOG_FILE)
     (outcome.folder / STORY_FILE).write_text("\n".join(log.story) + "\n", encoding="utf-8")
+    everything = story.table(trace.events, sources)
+    (outcome.folder / TEXT_FILE).write_text("\n".join(everything) + "\n", encoding="utf-8")
     (outcome.folder / PAGE_FILE).write_text(page.render(log, trace, diagnosis, sources), encoding="utf-8")
 
 
@@ -150,6 +155,8 @@ def check(request: Request) -> Outcome:
     raw = _ask_worker(request, binary, None)
     outcome = Outcome(raw["executions"], raw["steps"], raw["cut"], raw["elapsed_s"], raw["complete"])
     outcome.warnings = binary.warnings
+    if not raw["mapped"]:
+        outcome.warnings += (NOT_MAPPED,)
     outcome.advice, outcome.tried = raw.get("redundant"), raw.get("tried", 0)
     if raw["policy"] is None:
         return outcome

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
 from prismem.lib.check.diagnosis import Diagnosis
 from prismem.lib.check.log import Fault
-from prismem.lib.check.trace import COMMIT_OF_CLWB, Event, Trace
+from prismem.lib.check.trace import CALLS, COMMIT_OF_CLWB, NOTHING, OBJECTS, Event, Trace
 
 STEPS_MAX = 12
 """Steps of a story; the whole interleaving is on the page."""
 WORD_BYTES = 8
+OWN_CHECKS = ("thread", "crash", "check")
+PRINTED_MAX, PRINTED_WIDTH = 4, 120
+"""Lines of the program's output in a story, and characters of each."""
 
 
 def action(event: Event) -> str:
@@ -38,7 +42,15 @@ def action(event: Event) -> str:
         "dma": f"DMA engine moves {line}",
         "end": "thread ends",
     }
+    if event.event in ("invoke", "respond"):
+        return _operation(event)
     return texts.get(event.event, f"{event.event.upper()} of {line}")
+
+
+def _operation(event: Event) -> str:
+    number = "nothing" if event.value == NOTHING else str(event.value - (event.value >> 63 << 64))
+    name = f"{OBJECTS[event.cause >> 8]} {event.bytes}: {CALLS[event.cause & 0xFF]}"
+    return f"{name}({number}) begins" if event.event == "invoke" else f"{name} answers {number}"
 
 
 def _committed(event: Event) -> str:
@@ -55,15 +67,35 @@ def steps(trace: Trace, diagnosis: Diagnosis) -> list[Event]:
     return [trace.events[n] for n in sorted(numbers)][-STEPS_MAX:]
 
 
+@functools.lru_cache(maxsize=64)
+def _lines_of(path: Path, _changed_ns: int) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
 def source_text(place: str, sources: Sequence[Path]) -> str:
     """The text of `file:line` in one of the sources or a header beside them; empty if it cannot be told."""
     name, _, number = place.partition(":")
     folders = {source.resolve().parent for source in sources}
     for candidate in [*sources, *(folder / name for folder in sorted(folders))]:
         if candidate.name == name and number.isdigit() and candidate.is_file():
-            lines = candidate.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = _lines_of(candidate, candidate.stat().st_mtime_ns)
             return lines[int(number) - 1].strip() if int(number) <= len(lines) else ""
     return ""
+
+
+def table(events: Sequence[Event], sources: Sequence[Path]) -> list[str]:
+    """A line an event: time in ns, who, what, where in which code. Of all events of a trace: the whole interleaving."""
+    threads = {(event.host, event.thread) for event in events if event.thread >= 0}
+    several = len(threads) > len({host for host, _ in threads})
+    who = [f"host {e.host}" + (f" thread {e.thread}" if several and e.thread >= 0 else "") for e in events]
+    first, width = (max(map(len, column), default=0) for column in (who, [action(event) for event in events]))
+    lines = []
+    for subject, event in zip(who, events, strict=True):
+        code = source_text(event.source, sources)
+        where = f"  {event.place}" if event.source else ""
+        shown_code = f"  | {code}" if code and len(code) < 60 else ""
+        lines.append(f"  {event.t:>6}  {subject:{first}}  {action(event):{width}}{where}{shown_code}".rstrip())
+    return lines
 
 
 def headline(fault: Fault) -> str:
@@ -71,21 +103,15 @@ def headline(fault: Fault) -> str:
     return fault.message.splitlines()[0] if fault.message else fault.kind
 
 
-def text(fault: Fault, trace: Trace, diagnosis: Diagnosis, sources: Sequence[Path]) -> list[str]:
-    """Lines of the story."""
+def text(fault: Fault, trace: Trace, diagnosis: Diagnosis, sources: Sequence[Path], printed: str = "") -> list[str]:
+    """Lines of the story; where the program itself found something wrong, with the last of what it `printed`."""
     shown = steps(trace, diagnosis)
-    lines = [headline(fault), ""]
-    threads = {(event.host, event.thread) for event in shown if event.thread >= 0}
-    several = len(threads) > len({host for host, _ in threads})
-    who = [f"host {e.host}" + (f" thread {e.thread}" if several and e.thread >= 0 else "") for e in shown]
-    first, width = (max(map(len, column), default=0) for column in (who, [action(event) for event in shown]))
-    for subject, event in zip(who, shown, strict=True):
-        code = source_text(event.source, sources)
-        where = f"  {event.place}" if event.source else ""
-        shown_code = f"  | {code}" if code and len(code) < 60 else ""
-        lines.append(f"  {event.t:>6}  {subject:{first}}  {action(event):{width}}{where}{shown_code}".rstrip())
+    lines = [headline(fault), "", *table(shown, sources)]
     if shown:
         lines.append("")
+    if fault.kind in OWN_CHECKS:
+        said = [line for line in printed.splitlines() if line.strip()][-PRINTED_MAX:]
+        lines += [f"says  {line[:PRINTED_WIDTH]}" for line in said]
     if diagnosis.why:
         lines.append(f"why   {diagnosis.why}")
     if diagnosis.mend:

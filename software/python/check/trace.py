@@ -10,6 +10,10 @@ FLUSHES = ("clflush", "clflushopt", "clwb")
 STORES = ("store", "atomic-store", "atomic-update", "stream")
 RELEASES = ("atomic-store", "atomic-update")
 LOADS = ("load", "atomic-load")
+OBJECTS = ("register", "counter", "lock", "queue", "stack", "set", "map")
+CALLS = ("read", "write", "add", "acquire", "release", "put", "take", "insert", "remove", "contains")
+"""enum prismem_object and enum prismem_call: `cause` of invoke and respond is object << 8 | call, `bytes` the key."""
+NOTHING = 1 << 63
 COMPARED = 1  # `cause` of an atomic update: a compare-and-swap
 COMMIT_OF_CLWB = 2  # `cause` of a commit: enum PendingKind
 

@@ -5,6 +5,7 @@ Reads one request as JSON from standard input, writes one answer as JSON to the 
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
 import os
@@ -75,6 +76,7 @@ def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
     done = steps = cut = 0
     found: str | None = None
     complete: int | None = None
+    mapped = False
     for setting in plan(request["policies"]):
         if setting.events_max and complete != setting.events_max - 1:
             continue
@@ -93,6 +95,7 @@ def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
             strategy=setting.strategy,
             events_max=setting.events_max,
         )
+        mapped |= explored.mapped
         done, steps, cut = done + explored.executions, steps + explored.steps, cut + explored.cut
         if explored.found:
             found = setting.name
@@ -107,6 +110,7 @@ def search(explorer: Explorer, request: dict[str, Any]) -> dict[str, Any]:
         "elapsed_s": elapsed_s,
         "policy": found,
         "complete": complete,
+        "mapped": mapped,
     }
 
 
@@ -116,9 +120,20 @@ def shorten(explorer: Explorer, log: list[Choice], key: FaultKey) -> tuple[list[
     return shrinker.shrink(log), shrinker.replays
 
 
-def replay_traced(explorer: Explorer, log: list[Choice]) -> dict[str, Any]:
-    """The execution of a log with everything that happened in it."""
+def _send_output_to(path: str) -> None:
+    """What the programs print from now on; what the C library still holds back goes to where it went so far."""
+    ctypes.CDLL(None).fflush(None)
+    sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+    os.close(sink)
+
+
+def replay_traced(explorer: Explorer, log: list[Choice], output: str) -> dict[str, Any]:
+    """The execution of a log with everything that happened in it; what the programs print goes to a file."""
+    _send_output_to(output)
     explorer.replay(log, trace=True)
+    _send_output_to(os.devnull)
     return traced(explorer)
 
 
@@ -152,7 +167,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["choices"] is not None:
             log = [Choice(*entry) for entry in request["choices"]]
-            return {"choices": request["choices"], **replay_traced(explorer, log)}
+            return {"choices": request["choices"], **replay_traced(explorer, log, request["output"])}
         if request["redundant"]:
             explorer.watch_verbs()
         result = search(explorer, request)
@@ -167,7 +182,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         result["choices_found"] = len(log)
         log, result["shrink_replays"] = shorten(explorer, log, key)
         result["choices"] = [list(entry) for entry in log]
-        return result | replay_traced(explorer, log)
+        return result | replay_traced(explorer, log, request["output"])
     finally:
         explorer.close()
 
@@ -175,11 +190,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Serve one request."""
     request = json.load(sys.stdin)
-    sink = os.open(request["output"] or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    os.dup2(sink, 1)
-    result = answer(request)
+    errors = os.dup(2)
+    _send_output_to(os.devnull)
+    try:
+        result = answer(request)
+    except BaseException:
+        os.dup2(errors, 2)
+        raise
     Path(request["answer"]).write_text(json.dumps(result), encoding="utf-8")
-    sys.stdout.flush()
     os._exit(0)  # the programs' exit handlers are not ours to run
 
 

@@ -10,13 +10,21 @@ from typing import Any
 from rich.console import Console
 
 from prismem.errors import MisuseError
+from prismem.lib.check.compiler import check_flags
 from prismem.lib.check.log import LOG_FILE, POLICIES, CheckLog, Request, Source
 from prismem.lib.check.redundant import text
-from prismem.lib.check.run import PAGE_FILE, Outcome, check, output_of, replay
+from prismem.lib.check.run import PAGE_FILE, TEXT_FILE, Outcome, check, output_of, replay
 from prismem.lib.emu import pool_size
 from prismem.paths import relative
 
 HOSTS_MAX = 64
+
+
+def _words(option: str, text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise MisuseError(f"{option} {text}: {error}") from None
 
 
 def make_request(programs: tuple[Path, ...], **asked: Any) -> Request:
@@ -46,15 +54,15 @@ def make_request(programs: tuple[Path, ...], **asked: Any) -> Request:
             raise MisuseError("--policy dfs: does not go with --posted; leave one of them out")
     # A number of executions alone is the only bound; otherwise time is.
     time_s = asked["time"] or (10.0 if asked["executions"] is None else 3600.0)
+    for folder in asked["includes"]:
+        if not Path(folder).is_dir():
+            raise MisuseError(f"-I {folder}: there is no such folder")
     flags = [f"-D{text}" for text in asked["defines"]] + [f"-I{Path(text).resolve()}" for text in asked["includes"]]
-    try:
-        args = shlex.split(asked["args"])
-    except ValueError as error:
-        raise MisuseError(f"--args {asked['args']}: {error}") from None
+    flags += check_flags(_words("--cflags", asked["cflags"]))
     return Request(
         sources=[Source.of(path.resolve()) for path in programs],
         hosts=asked["hosts"],
-        args=args,
+        args=_words("--args", asked["args"]),
         flags=flags,
         pool_paths=list(asked["pools"]),
         pool_bytes=pool_size(asked["pool_mib"] << 20),
@@ -126,5 +134,6 @@ def _story(console: Console, outcome: Outcome) -> None:
     assert outcome.folder is not None
     for line in outcome.lines:
         console.out(line, highlight=False)
+    console.out(f"all     {relative(outcome.folder / TEXT_FILE)}", highlight=False)
     console.out(f"page    {relative(outcome.folder / PAGE_FILE)}", highlight=False)
     console.out(f"replay  prismem replay {relative(outcome.folder / LOG_FILE)}", highlight=False)

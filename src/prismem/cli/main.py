@@ -99,6 +99,7 @@ def replay(result: Path, waves: bool, rtl: bool) -> None:
 @click.option("--pool-mib", default=2, show_default=True, help="Size of the pool in MiB.")
 @click.option("-D", "--define", "defines", multiple=True, metavar="NAME[=VALUE]", help="For the compiler.")
 @click.option("-I", "--include", "includes", multiple=True, metavar="FOLDER", help="For the compiler.")
+@click.option("--cflags", default="", help="Further flags for the compiler, as one text: '-std=c++17 -O1 -mavx2'.")
 @click.option(
     "--coherent", is_flag=True, help="All hosts in one coherent cache: what is found is no matter of flushes."
 )

@@ -1,5 +1,5 @@
 /*
- * One function for each instruction that inline assembly hides from the hooks; `clean` has none. Compiled, never run.
+ * One function for each instruction that inline assembly or an intrinsic hides from the hooks; `clean` has none. Compiled, never run.
  */
 #include <immintrin.h>
 #include <stdint.h>
@@ -40,6 +40,15 @@ void raw_rep_stosq(void *to, uint64_t n) {
 }
 void raw_mfence(void) {
   __asm__ volatile("mfence" : : : "memory");
+}
+__attribute__((target("avx2"))) __m256i raw_gather(const int *p, __m256i index) {
+  return _mm256_i32gather_epi32(p, index, 4);
+}
+__attribute__((target("avx2"))) __m256i raw_masked(const int *p, __m256i mask) {
+  return _mm256_maskload_epi32(p, mask);
+}
+__attribute__((target("avx512f"))) void raw_predicated(void *p, __mmask16 mask, __m512i v) {
+  _mm512_mask_storeu_epi32(p, mask, v);
 }
 
 struct record {
