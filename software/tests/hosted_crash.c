@@ -76,6 +76,7 @@ static int nothing_is_lost(pm_test_ctx *ctx) {
   PM_EXPECT(ctx, index.resident == 0 && index.reserved == 0, "%llu blocks cannot be evicted, %llu are reserved",
             (unsigned long long)index.resident, (unsigned long long)index.reserved);
   PM_EXPECT_OK(ctx, pm_index_audit(ctx->pool));
+  if (pm_crash_check_given_back(ctx) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &info));
   PM_EXPECT(ctx, info.bytes_live <= sizeof(crash_record) + 512 + 512 + 12288 + KEPT_BYTES_MAX, "%llu bytes are live",
             (unsigned long long)info.bytes_live);

@@ -10,6 +10,7 @@
 #define CRASH_NODES 3u
 #define CRASH_CHAIN 3u
 #define CRASH_BLOCK 128u
+#define CRASH_GIVEN_BACK 8u
 #define CRASH_SECOND 2u /* node id that the victim's host takes beside its own */
 
 typedef struct crash_record {
@@ -32,6 +33,7 @@ typedef struct crash_run {
   uint32_t kind, flushes;
   uint32_t opened, filled, prepared, over, recovered; /* atomic */
   uint64_t offsets[4], points;
+  uint64_t given_back[CRASH_GIVEN_BACK]; /* blocks that were freed before the operation; 0: there are none */
 } crash_run;
 
 extern crash_run pm_crash_run;
@@ -42,6 +44,8 @@ extern const uint32_t pm_crash_operation_count;
 int pm_crash_insert(pm_test_ctx *ctx, uint64_t request, uint32_t first);
 /** Every block that is there has its bytes; *found counts them. */
 int pm_crash_check_blocks(pm_test_ctx *ctx, uint32_t *found);
+/** Of the blocks that were freed before the operation, at most the one that it took again is allocated; all of them are free then. */
+int pm_crash_check_given_back(pm_test_ctx *ctx);
 /** The record under the user's lock: both halves agree, or whoever finds that the last holder died makes them agree. */
 int pm_crash_lock_step(pm_test_ctx *ctx);
 

@@ -163,6 +163,35 @@ static int op_close(pm_test_ctx *ctx) {
   return 0;
 }
 
+#define SMALL_BYTES 64u
+#define SMALL_IN_CHUNK 64u
+
+int pm_crash_check_given_back(pm_test_ctx *ctx) {
+  uint32_t live = 0;
+  for (uint32_t i = 0; i < CRASH_GIVEN_BACK; ++i)
+    live += pm_crash_run.given_back[i] != 0 && pm_free(ctx->pool, pm_crash_run.given_back[i]) == 0;
+  PM_EXPECT(ctx, live <= 1, "%u blocks are allocated that were given back", live);
+  return 0;
+}
+
+/* A chunk of the victim is full, and as a stranger, its host frees a few of its blocks. */
+static int prepare_collect(pm_test_ctx *ctx) {
+  if (op_open(ctx) != 0) return 1;
+  for (uint32_t i = 0; i < SMALL_IN_CHUNK; ++i) {
+    uint64_t offset;
+    PM_EXPECT_OK(ctx, pm_alloc(ctx->pool, SMALL_BYTES, &offset));
+    if (i < CRASH_GIVEN_BACK) pm_crash_run.given_back[i] = offset;
+  }
+  for (uint32_t i = 0; i < CRASH_GIVEN_BACK; ++i) PM_EXPECT_OK(ctx, pm_free(second, pm_crash_run.given_back[i]));
+  return 0;
+}
+
+static int op_collect(pm_test_ctx *ctx) {
+  uint64_t offset;
+  PM_EXPECT_OK(ctx, pm_alloc(ctx->pool, SMALL_BYTES, &offset));
+  return 0;
+}
+
 const crash_operation pm_crash_operations[] = {
     {.name = "lock", .victim = 1, .run = op_lock},
     {.name = "lock_slots", .victim = 1, .tier = PM_LOCK_SLOTS, .run = op_lock},
@@ -171,6 +200,7 @@ const crash_operation pm_crash_operations[] = {
     {.name = "bury", .victim = 0, .recovers = 1, .prepare = prepare_recover, .run = op_manager},
     {.name = "allocate", .victim = 1, .run = op_allocate},
     {.name = "free", .victim = 1, .prepare = prepare_free, .run = op_free},
+    {.name = "collect", .victim = 1, .takes_more = 1, .prepare = prepare_collect, .run = op_collect},
     {.name = "put", .victim = 1, .run = op_put},
     {.name = "insert", .victim = 1, .run = op_insert},
     {.name = "lookup", .victim = 1, .run = op_lookup},

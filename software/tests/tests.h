@@ -15,7 +15,7 @@ extern const pm_test pm_test_lock_give_up, pm_test_lock_give_up_bakery;
 extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs, pm_test_alloc_migrate;
 extern const pm_test pm_test_out_of_band, pm_test_lock_stat, pm_test_lock_stat_slots, pm_test_lock_stat_bakery,
     pm_test_index_audit;
-extern const pm_test pm_test_index_audit_clock;
+extern const pm_test pm_test_index_audit_clock, pm_test_lock_crowd;
 extern const pm_test pm_test_alloc_crowd, pm_test_alloc_wide, pm_test_lease_fence;
 extern const pm_test pm_test_object_store;
 extern const pm_test pm_test_index_share, pm_test_index_handoff, pm_test_index_insert_race, pm_test_index_evict_race;

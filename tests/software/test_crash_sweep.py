@@ -21,7 +21,7 @@ POINTS_MIN = 2000
 POINTS_OF_OPERATION_MIN = 40
 OPERATIONS = [
     *("lock", "lock_slots", "lock_bakery", "manager", "bury", "allocate", "free", "put", "insert", "lookup", "evict"),
-    *("abort", "recover", "open", "close"),
+    *("collect", "abort", "recover", "open", "close"),
 ]
 SEEDS_OF_ZOMBIE = 8
 

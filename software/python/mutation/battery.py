@@ -173,7 +173,7 @@ WILD = tuple(
     Setting(name=name, switch_every=every, executions=count, first=10)
     for name, every, count in (("random", 4, 2), ("random", 16, 2), ("warm", 50, 1), ("eager", 50, 1), ("pct", 4, 1))
 )
-DENSE = tuple(Setting(name="random", switch_every=every, executions=40, first=20) for every in (3, 5))
+DENSE = tuple(Setting(name="random", switch_every=every, executions=160, first=20) for every in (3, 5))
 LONG = frozenset({"index_churn", "index_tombstones", "index_collide", "alloc_runs", "pool_refuse", "lease_zombie"})
 """Tests of several 100,000 steps: left out of the wild rounds."""
 FLUSHES = ("clflush", "clwb", "stream")
