@@ -135,7 +135,9 @@ static int be_third(pm_test_ctx *ctx) {
 }
 
 static int be_survivor(pm_test_ctx *ctx, uint32_t victim) {
+  pm_alloc_info before; /* its lines stay in the cache of the survivor: old copies, when it repairs */
   while (!__atomic_load_n(&pm_crash_run.prepared, __ATOMIC_ACQUIRE)) pm_relax();
+  if (victim != 0) PM_EXPECT_OK(ctx, pm_alloc_stat(ctx->pool, &before));
   if (victim == 0 && pm_crash_run.op->recovers) PM_EXPECT_OK(ctx, pm_recover(ctx->pool, 2));
   for (int i = 0; victim == 0 && !pm_crash_run.op->recovers && i < 4; ++i) {
     if (pm_crash_lock_step(ctx) != 0) return 1;

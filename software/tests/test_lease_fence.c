@@ -63,7 +63,14 @@ static int insert(pm_test_ctx *ctx, pm_pool *pool, pm_digest digest) {
   return 0;
 }
 
-/* Node 0, whose manager leads: buries node 1 as often as it dies. */
+static void sleep_quarters(uint32_t quarters) {
+  const uint64_t ns = (uint64_t)LEASE_NS / 4 * quarters;
+  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+  nanosleep(&time, NULL);
+}
+
+/* Node 0, whose manager leads: buries node 1 as often as it dies, but repairs nothing before that one has woken up, so that
+ * all it had still seems to be its own. */
 static int bury(pm_test_ctx *ctx) {
   const pm_signal go = {.tag = 1};
   pm_signal signal;
@@ -71,16 +78,11 @@ static int bury(pm_test_ctx *ctx) {
   for (uint32_t i = 0; i < CALLS; ++i) {
     PM_EXPECT_OK(ctx, pm_send(ctx->pool, 1, 0, &go));
     PM_EXPECT_OK(ctx, pm_receive(ctx->pool, 1, 0, &signal));
+    sleep_quarters(4 * (SLEEP_LEASES + 2));
     PM_EXPECT_OK(ctx, pm_recover(ctx->pool, 1));
     PM_EXPECT_OK(ctx, pm_index_audit(ctx->pool));
   }
   return 0;
-}
-
-static void sleep_quarters(uint32_t quarters) {
-  const uint64_t ns = (uint64_t)LEASE_NS / 4 * quarters;
-  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-  nanosleep(&time, NULL);
 }
 
 static int fall_asleep(pm_test_ctx *ctx, sleeper *s, uint32_t number) {

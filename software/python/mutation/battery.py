@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from prismem.errors import MisuseError
 from prismem.lib.check.machine import Explorer, Strategy
-from prismem.lib.emu import Crash, MachineConfig, Policy
+from prismem.lib.emu import Clwb, Crash, MachineConfig, Policy
 
 HOSTS = 3
 POOL_BYTES = 4 << 20
@@ -19,7 +19,7 @@ STEPS_MAX = 3_000_000
 """Of an execution; one that takes more counts as endless. The longest of the right library takes a quarter of that."""
 EVENT_EVERY = 5
 """Steps between two cache events of the random policy."""
-EXPLORED_STEPS_MAX = 1_500_000
+EXPLORED_STEPS_MAX = 3_000_000
 """A trial has no further execution under a setting when those before it took more."""
 CRASH_EVENTS_MAX = 400
 """Events of an operation at which hosts die; no operation has more."""
@@ -59,7 +59,8 @@ class Trial(BaseModel):
     hosts: int = HOSTS
     seed: int = 1
     flush: str = "clflushopt"
-    """Instruction of pm_publish and pm_acquire; or `stream`: payload by streaming stores instead of the engine."""
+    """Instruction of pm_publish and pm_acquire; or `stream`: payload by streaming stores instead of the engine. Where the
+    library does not choose CLWB itself, a CLWB keeps the line: it stands for a flush that should drop it."""
     coherent: bool = False
     fault: str = "none"
     """Of mutants.def, switched on before."""
@@ -75,6 +76,7 @@ class Session:
             seed=trial.seed,
             coherent=trial.coherent,
             step_limit=STEPS_MAX,
+            clwb=Clwb.MAY if trial.flush == "clwb" else Clwb.KEEP,
         )
         self.trial = trial
         self.explorer = Explorer(config, [])
@@ -177,6 +179,16 @@ DENSE = tuple(Setting(name="random", switch_every=every, executions=160, first=2
 LONG = frozenset({"index_churn", "index_tombstones", "index_collide", "alloc_runs", "pool_refuse", "lease_zombie"})
 """Tests of several 100,000 steps: left out of the wild rounds."""
 FLUSHES = ("clflush", "clwb", "stream")
+LIKELY_OPERATIONS = {
+    "alloc chunk": ("collect", "allocate", "free"),
+    "index bucket pins lru policy reserve": ("insert", "evict", "abort", "lookup"),
+    "lock": ("lock", "lock_slots", "lock_bakery"),
+    "manager election death lease hold recover": ("recover", "bury", "lock", "manager"),
+    "pool claim": ("open", "close"),
+    "object": ("put",),
+}
+"""Words of a file's name, and the operations that hosts die in more often: at every DENSE_EVERY-th event."""
+DENSE_EVERY = 3
 CRASH_ROUNDS = ((31, "HOST_DROP", PLAIN[:1]), (23, "HOST_KEEP", MIXED[:1]), (17, "HOST_DROP", WILD[:1]))
 """Every so many events of an operation a host dies: how, and under which settings."""
 
@@ -190,10 +202,19 @@ def chooses(file: str) -> bool:
     return file.partition(".")[0].partition("_")[0] in CHOOSES
 
 
+def _of_file(file: str, table: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    stem = file.partition(".")[0].partition("_")[0]
+    return next((names for words, names in table.items() if stem in words.split()), ())
+
+
 def likely(file: str) -> tuple[str, ...]:
     """Tests that are likely to notice a fault of the file."""
-    stem = file.partition(".")[0].partition("_")[0]
-    return next((names for words, names in FIRST.items() if stem in words.split()), ())
+    return _of_file(file, FIRST)
+
+
+def likely_operations(file: str) -> tuple[str, ...]:
+    """Operations in which a death is likely to show a fault of the file."""
+    return _of_file(file, LIKELY_OPERATIONS)
 
 
 def ordered(tests: list[str], file: str) -> list[str]:
@@ -215,7 +236,8 @@ def rounds(
     """The whole battery, `factor` times as long: trials, each with its settings, from plain to wild.
 
     `points` are the operations that hosts die in, with the number of their events; none of them on coherent hosts.
-    `choosing`: with the other instructions that the verbs may choose. `dense`: tests that have a round more.
+    `choosing`: with the other instructions that the verbs may choose. `dense`: tests that have a round more, and
+    operations with more deaths.
     """
     crashes = [] if base.coherent else [*points.items()]
 
@@ -230,7 +252,8 @@ def rounds(
             yield change(test=test, seed=seed), list(MIXED)
         for every, crash, settings in CRASH_ROUNDS:
             for operation, count in crashes:
-                for event in range(1 + turn % every, min(count, CRASH_EVENTS_MAX) + 1, every):
+                step = min(every, DENSE_EVERY) if operation in dense else every
+                for event in range(1 + turn % step, min(count, CRASH_EVENTS_MAX) + 1, step):
                     yield change(test=operation, crash_event=event, crash=crash, seed=seed), list(settings)
             if crash != "HOST_KEEP":
                 continue

@@ -25,6 +25,7 @@ from prismem.lib.mutation.battery import (
     Trial,
     chooses,
     likely,
+    likely_operations,
     names,
     ordered,
     rounds,
@@ -106,7 +107,7 @@ class Battery:
         tests, self._operations = names(program)
         self._tests = ordered(tests, file)
         self._chooses = chooses(file)
-        self._dense = likely(file) or tests
+        self._dense = (*(likely(file) or tests), *(likely_operations(file) or self._operations))
         self.executions = self.steps = 0
         self.session: Session | None = None
         self.trial, self.setting = self.base, Setting(name="lazy", switch_every=0)
