@@ -59,8 +59,8 @@ class Trial(BaseModel):
     hosts: int = HOSTS
     seed: int = 1
     flush: str = "clflushopt"
-    """Instruction of pm_publish and pm_acquire; or `stream`: payload by streaming stores instead of the engine. Where the
-    library does not choose CLWB itself, a CLWB keeps the line: it stands for a flush that should drop it."""
+    """Instruction of pm_publish and pm_acquire; or `stream`: payload by streaming stores instead of the engine. Where
+    the library does not choose CLWB itself, a CLWB keeps the line: it stands for a flush that should drop it."""
     coherent: bool = False
     fault: str = "none"
     """Of mutants.def, switched on before."""
@@ -155,7 +155,9 @@ def names(program: Path) -> tuple[list[str], list[str]]:
 
 FIRST = {
     "alloc chunk": ("alloc_exchange", "alloc_migrate", "alloc_runs", "alloc_crowd", "alloc_wide", "lease_fence"),
-    "lock locktable tier": ("lock_counter", "lock_counter_slots", "lock_counter_bakery", "lock_stat", "lease_takeover"),
+    "lock locktable tier": (
+        *("lock_counter", "lock_counter_slots", "lock_counter_bakery", "lock_crowd", "lock_stat", "lease_takeover"),
+    ),
     "manager election death lease hold": ("lease_takeover", "lease_zombie", "lease_fence", "node_reuse"),
     "index bucket pins lru policy reserve batch": ("index_share", "index_evict_race", "index_audit", "index_handoff"),
     "pool claim region layout": ("claim_race", "node_reuse", "pool_reformat"),
@@ -164,6 +166,7 @@ FIRST = {
     "dma verbs handle": ("store_line", "dma_flag", "dma_dirty", "publish_consume", "rendezvous_ring"),
     "recover audit": ("lease_takeover", "node_reuse", "index_audit"),
     "tract": ("tract", "tract_share"),
+    "mutants all": ("lock_crowd", "claim_race", "index_share", "alloc_crowd"),
 }
 """Words of a file's name, and the tests that are likely to notice: they come first in each round, and have one more."""
 PLAIN = tuple(Setting(name=name, switch_every=0) for name in ("lazy", "eager", "warm"))

@@ -107,7 +107,7 @@ class Battery:
         tests, self._operations = names(program)
         self._tests = ordered(tests, file)
         self._chooses = chooses(file)
-        self._dense = (*(likely(file) or tests), *(likely_operations(file) or self._operations))
+        self._dense = (*likely(file), *likely_operations(file))
         self.executions = self.steps = 0
         self.session: Session | None = None
         self.trial, self.setting = self.base, Setting(name="lazy", switch_every=0)
