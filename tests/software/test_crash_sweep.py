@@ -20,8 +20,8 @@ EVERY_PROCESS = 41
 POINTS_MIN = 2000
 POINTS_OF_OPERATION_MIN = 40
 OPERATIONS = [
-    *("lock", "lock_slots", "lock_bakery", "manager", "bury", "allocate", "free", "put", "insert", "lookup", "evict"),
-    *("collect", "abort", "recover", "open", "close"),
+    *("lock", "lock_slots", "lock_bakery", "manager", "bury", "allocate", "free", "collect", "put", "insert", "lookup"),
+    *("evict", "abort", "recover", "open", "close"),
 ]
 SEEDS_OF_ZOMBIE = 8
 
