@@ -21,7 +21,8 @@ The way depends on the fabric:
 
 The media of a read that finds its line in HBM, in a bank that idled long enough to be precharged, take
 row_to_column_time + cas_time + ceil(64 B / hbm.rate); those of a module without HBM, the same with DDR5's numbers and
-half of its rate, since one of the two sub-channels of a DDR5 channel moves a line. A write is complete when it is
+half of its rate, since one of the two sub-channels of a DDR5 channel moves a line. DDR5 has what the HBM cache has, and
+serves a read that it has sooner. A write is complete when it is
 globally visible, after commit_time.
 """
 
@@ -31,7 +32,7 @@ from prismem.models import frame
 from prismem.models.flit import FLIT_BYTES
 from prismem.models.frame import LINE_BYTES, Kind
 from prismem.models.profile import Profile
-from prismem.models.profile_tables import HBM_OFF, SUB_CHANNELS, Fabric
+from prismem.models.profile_tables import HBM_MEMORY, HBM_OFF, SUB_CHANNELS, Fabric
 from prismem.models.quantity import Quantity
 
 REQUEST_STAGES = ("cxl_request",)
@@ -80,7 +81,15 @@ def _media_ns(profile: Profile, read: bool) -> int:
     """From the start of the access to the data, or to global visibility of a write."""
     if not read:
         return profile.hbm.commit_time.canonical
-    return ddr_read_ns(profile) if profile.hbm.mode.canonical == HBM_OFF else hbm_read_ns(profile)
+    return media_read_ns(profile)
+
+
+def media_read_ns(profile: Profile) -> int:
+    """The first lines of a module: HBM has them, as a cache unless DDR5 is faster, as memory if it begins there."""
+    mode = profile.hbm.mode.canonical
+    if mode == HBM_OFF or (mode == HBM_MEMORY and profile.hbm.base.canonical > 0):
+        return ddr_read_ns(profile)
+    return hbm_read_ns(profile) if mode == HBM_MEMORY else min(hbm_read_ns(profile), ddr_read_ns(profile))
 
 
 def hbm_read_ns(profile: Profile) -> int:

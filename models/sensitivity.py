@@ -37,15 +37,12 @@ def behind_fence_ns(profile: Profile) -> float:
 
 def read_ns(profile: Profile) -> float:
     """An idle read of the first lines of the pool."""
-    ns = latency.idle_ns(profile, "read")
-    if profile.hbm.mode.canonical == HBM_MEMORY and profile.hbm.base.canonical > 0:
-        ns += latency.ddr_read_ns(profile) - latency.hbm_read_ns(profile)
-    return ns
+    return latency.idle_ns(profile, "read")
 
 
 def miss_ns(profile: Profile) -> float:
     """An idle read of a line that HBM does not have."""
-    return latency.idle_ns(profile, "read") - latency.hbm_read_ns(profile) + latency.ddr_read_ns(profile)
+    return latency.idle_ns(profile, "read") - latency.media_read_ns(profile) + latency.ddr_read_ns(profile)
 
 
 def _switch_loop_ns(profile: Profile) -> float:
@@ -89,13 +86,13 @@ def _media_gb_s(profile: Profile, reads: float) -> list[float]:
     return list(dram.module_bounds_gb_per_s(profile, reads).values())
 
 
-def rate_gb_s(profile: Profile, reads: float) -> float:
-    """Payload of one host on one module: the least of its bounds, with many lines in flight that share no row."""
+def rate_gb_s(profile: Profile, reads: float, outstanding: int) -> float:
+    """Payload of one host on one module: the least of its bounds, with so many lines in flight that share no row."""
     kind: Any = "read" if reads else "write"
     bounds = [
         latency.path_bound_gb_per_s(profile, reads),
         packing_bound_gb_per_s(profile, reads),
-        latency.window_bound_gb_per_s(profile, kind, profile.nic.tags.canonical),
+        latency.window_bound_gb_per_s(profile, kind, min(outstanding, profile.nic.tags.canonical)),
         _credits_gb_s(profile, reads),
         *_media_gb_s(profile, reads),
     ]

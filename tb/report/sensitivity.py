@@ -118,6 +118,10 @@ def _clflush(key: str) -> Callable[[Metrics], float]:
     return lambda metrics: float(metrics["flush"]["methods"]["clflush"][key])
 
 
+def _rate(run: str, reads: float) -> Callable[[Profile], float]:
+    return lambda profile: sensitivity.rate_gb_s(profile, reads, int(runs()[run]["options"]["outstanding"]))
+
+
 RATE_SHARE = 0.1  # bounds are reached to 90 % at least
 
 FIGURES: dict[str, Figure] = {
@@ -137,15 +141,9 @@ FIGURES: dict[str, Figure] = {
         sensitivity.behind_fence_ns,
         slack=4,
     ),
-    "reads_gb_s": Figure(
-        "reads", "GB/s", "random reads", _gb_s, lambda p: sensitivity.rate_gb_s(p, 1.0), RATE_SHARE, 0.05
-    ),
-    "writes_gb_s": Figure(
-        "writes", "GB/s", "random writes", _gb_s, lambda p: sensitivity.rate_gb_s(p, 0.0), RATE_SHARE, 0.05
-    ),
-    "mix_gb_s": Figure(
-        "mix", "GB/s", "reads and writes 1:1", _gb_s, lambda p: sensitivity.rate_gb_s(p, 0.5), RATE_SHARE, 0.05
-    ),
+    "reads_gb_s": Figure("reads", "GB/s", "random reads", _gb_s, _rate("reads", 1.0), RATE_SHARE, 0.05),
+    "writes_gb_s": Figure("writes", "GB/s", "random writes", _gb_s, _rate("writes", 0.0), RATE_SHARE, 0.05),
+    "mix_gb_s": Figure("mix", "GB/s", "reads and writes 1:1", _gb_s, _rate("mix", 0.5), RATE_SHARE, 0.05),
     "rows_gb_s": Figure("rows", "GB/s", "linear reads", _gb_s, sensitivity.row_rate_gb_s, RATE_SHARE, 0.05),
     "flits": Figure(
         "idle",

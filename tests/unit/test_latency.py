@@ -33,11 +33,20 @@ SENSITIVITY = [
     ("module.return_time=22 ns", 10, 10),
     ("hbm.cas_time=56 ns", 10, 0),
     ("hbm.row_to_column_time=26 ns", 10, 0),
-    ("hbm.rate=1 GB/s", 62, 0),
+    ("hbm.rate=4 GB/s", 14, 0),
+    ("hbm.cas_time=80 ns", 16 + 66 + 3 - 64, 0),  # DDR5 has the line sooner: 85 ns, and no longer 64
+    ("hbm.mode=2", 16 + 66 + 3 - 64, 0),
     ("hbm.commit_time=15 ns", 0, 10),
     ("frame.tag=64 B", 2, 2),  # read data 74 B: 3 ns, 136 B: 5 ns; completion 10 B: 1 ns, 72 B: 3 ns
     ("frame.address_and_tag=64 B", 2, 2),  # read 14 B: 1 ns, 72 B: 3 ns; write 78 B: 3 ns, 136 B: 5 ns
 ]
+
+
+def test_lines_below_the_base_of_hbm_as_memory_are_in_ddr5() -> None:
+    """16 + 66 + 3 ns and no longer 16 + 46 + 2."""
+    below, above = (profile.load("pfma", ["hbm.mode=1", f"hbm.base={base}"]) for base in ("1 GiB", "0 GiB"))
+    assert latency.idle_ns(below, "read") - latency.idle_ns(above, "read") == 85 - 64
+    assert latency.idle_ns(above, "read") == 283
 
 
 @pytest.mark.parametrize(("override", "read_ns", "write_ns"), SENSITIVITY)
