@@ -130,9 +130,10 @@ def test_changes_of_one_word_by_two_hosts_are_lost(tmp_path: Path, body: str, ki
     assert check(program, "--executions", "100", "--coherent")[0] == 0
 
 
-def test_stores_that_may_race_are_no_fault(tmp_path: Path) -> None:
-    """Atomic stores of one word by two hosts: the last one wins, and nobody has said otherwise."""
-    text = f"{HEAD}int main(void) {{ atomic_int *p = (atomic_int *)map(); atomic_store(p, 1); flush(p); return 0; }}\n"
+@pytest.mark.parametrize("store", ["atomic_store((atomic_int *)p, 1)", "memset(p, 1 + host(), 64)"])
+def test_stores_that_may_race_are_no_fault(tmp_path: Path, store: str) -> None:
+    """Atomic stores of one word and stores of a whole line by two hosts: the last one wins."""
+    text = f"{HEAD}int main(void) {{ char *p = map(); {store}; flush(p); return 0; }}\n"
     status, result = check(write(tmp_path, text), *BUDGET)
     assert (status, result["found"]) == (0, False), result["story"]
 

@@ -8,7 +8,8 @@
  * lost update  a whole-line write-back overwrites, in the device, a word that is newer than the one the line was filled
  *              with: always for bytes that the host has not stored itself; for its own bytes when its store happens before
  *              the newer one, when a locked operation made them (it has read what is gone), and when both stores are plain
- *              ones that nothing orders. Atomic stores may race: the last one wins by design
+ *              ones that nothing orders. Atomic stores may race, and so may stores of whole lines, which owe nothing to what
+ *              was there: the last one wins by design
  */
 #include <algorithm>
 #include <unordered_map>
@@ -202,6 +203,7 @@ const char *why_lost(const Request &request, uint32_t index, const WordMeta &dev
   }
   const WordMeta &own = request.meta[index];
   if (own.atomic() || device.atomic() || actor_thread(own.actor()) < 0) return nullptr;
+  if (request.dirty == ~0ull) return nullptr;
   // What its thread does not know of by now it did not know of when it stored.
   const Thread &thread = *g_machine->threads[static_cast<size_t>(actor_thread(own.actor()))];
   return happens_before(device, thread.clock) ? nullptr : "without an order between the two stores (a data race)";
