@@ -99,8 +99,8 @@ def rate_gb_s(profile: Profile, reads: float, outstanding: int) -> float:
     return min(bounds)
 
 
-def row_rate_gb_s(profile: Profile) -> float:
-    """Reads line after line: a row of lines is opened once, if it stays open from one to the next."""
+def row_rate_gb_s(profile: Profile, outstanding: int) -> float:
+    """Reads line after line, so many in flight: a row is opened once, if it stays open from one line to the next."""
     media: Hbm | Ddr = profile.ddr if profile.hbm.mode.canonical == HBM_OFF else profile.hbm
     banks = media.channels.canonical * media.banks.canonical
     lines = ROW_LINES[type(media)]
@@ -111,7 +111,8 @@ def row_rate_gb_s(profile: Profile) -> float:
     closed_ns = close_ns + media.precharge_time.canonical + media.row_to_column_time.canonical
     stays_open = close_ns == 0 or close_ns >= column_ns
     line_ns = row_ns / lines if stays_open else max(cycle_ns, column_ns, closed_ns)
-    return min(_link_rate(profile), banks * LINE_BYTES / line_ns)
+    window_gb_s = latency.window_bound_gb_per_s(profile, "read", outstanding)
+    return min(_link_rate(profile), window_gb_s, banks * LINE_BYTES / line_ns)
 
 
 def _link_rate(profile: Profile) -> float:

@@ -118,8 +118,12 @@ def _clflush(key: str) -> Callable[[Metrics], float]:
     return lambda metrics: float(metrics["flush"]["methods"]["clflush"][key])
 
 
+def _outstanding(run: str) -> int:
+    return int(runs()[run]["options"]["outstanding"])
+
+
 def _rate(run: str, reads: float) -> Callable[[Profile], float]:
-    return lambda profile: sensitivity.rate_gb_s(profile, reads, int(runs()[run]["options"]["outstanding"]))
+    return lambda profile: sensitivity.rate_gb_s(profile, reads, _outstanding(run))
 
 
 RATE_SHARE = 0.1  # bounds are reached to 90 % at least
@@ -144,7 +148,15 @@ FIGURES: dict[str, Figure] = {
     "reads_gb_s": Figure("reads", "GB/s", "random reads", _gb_s, _rate("reads", 1.0), RATE_SHARE, 0.05),
     "writes_gb_s": Figure("writes", "GB/s", "random writes", _gb_s, _rate("writes", 0.0), RATE_SHARE, 0.05),
     "mix_gb_s": Figure("mix", "GB/s", "reads and writes 1:1", _gb_s, _rate("mix", 0.5), RATE_SHARE, 0.05),
-    "rows_gb_s": Figure("rows", "GB/s", "linear reads", _gb_s, sensitivity.row_rate_gb_s, RATE_SHARE, 0.05),
+    "rows_gb_s": Figure(
+        "rows",
+        "GB/s",
+        "linear reads",
+        _gb_s,
+        lambda p: sensitivity.row_rate_gb_s(p, _outstanding("rows")),
+        RATE_SHARE,
+        0.05,
+    ),
     "flits": Figure(
         "idle",
         "1",
