@@ -1,0 +1,145 @@
+/*
+ * Waiting for a lock for many leases: who waits keeps his patience as long as some lock manager steps, whichever node it runs
+ * on, and what a waiter that gave up had asked for is withdrawn.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "tests.h"
+
+#ifdef PRISMEM_HOOKED
+#define LEASE_NS 40000u /* simulated */
+#else
+#define LEASE_NS 100000000u
+#endif
+#define HELD_LEASES 9u /* longer than anybody waits for a lock manager */
+#define SEEN_LEASES 2u /* of a manager that steps: it has seen every request that was made before */
+#define LOCK 5u
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void sleep_leases(uint64_t leases) {
+  const uint64_t ns = leases * LEASE_NS;
+  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+  nanosleep(&time, NULL);
+}
+
+static int tell(pm_test_ctx *ctx, uint32_t node) {
+  const pm_signal signal = {.tag = 1};
+  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
+  return 0;
+}
+
+static int hear(pm_test_ctx *ctx, uint32_t node) {
+  pm_signal signal;
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
+  return 0;
+}
+
+/* Node 0 holds the lock for long. */
+static int hold_long(pm_test_ctx *ctx) {
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  if (tell(ctx, 1) != 0) return 1;
+  sleep_leases(HELD_LEASES);
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  return hear(ctx, 1);
+}
+
+static int patience_worker(pm_test_ctx *ctx) {
+  const uint32_t last = ctx->nodes - 1;
+  pm_test_manager manager;
+  if (ctx->nodes < 2) return 0;
+  if (ctx->node == 1) {
+    for (int turn = 0; turn < (last > 1 ? 2 : 1); ++turn) {
+      if (hear(ctx, 0) != 0) return 1;
+      PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+      PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+      if (tell(ctx, 0) != 0) return 1;
+    }
+    return 0;
+  }
+  if (ctx->node == 0) {
+    pm_test_manager_start(&manager, ctx->pool);
+    const int failed = hold_long(ctx);
+    pm_test_manager_stop(&manager);
+    if (failed || last == 1) return failed;
+    return tell(ctx, last) != 0 || hold_long(ctx) != 0 || tell(ctx, last) != 0;
+  }
+  if (ctx->node != last) return 0;
+  if (hear(ctx, 0) != 0) return 1;
+  pm_test_manager_start(&manager, ctx->pool);
+  const int failed = hear(ctx, 0);
+  pm_test_manager_stop(&manager);
+  return failed;
+}
+
+const pm_test pm_test_lock_patience = {.name = "lock_patience",
+                                       .about = "who waits for long waits on while a lock manager steps on any node",
+                                       .format = {.lease_ns = LEASE_NS, .index_slots = 64},
+                                       .no_manager = 1,
+                                       .worker = patience_worker};
+
+/* Steps the lock manager by hand until the node has something to say. */
+static int step_until(pm_test_ctx *ctx, uint32_t node) {
+  pm_signal signal;
+  int rc;
+  do {
+    PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool));
+    pm_relax();
+    rc = pm_try_receive(ctx->pool, node, 0, &signal);
+    PM_EXPECT_OK(ctx, rc);
+  } while (rc == 0);
+  return 0;
+}
+
+static int step_for(pm_test_ctx *ctx, uint64_t leases) {
+  for (const uint64_t start = now_ns(); now_ns() - start < leases * LEASE_NS;) {
+    PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool));
+    pm_relax();
+  }
+  return 0;
+}
+
+/* Node 1 gives up before anybody manages, and once more behind node 2 when the manager, which has seen its wish, stands still.
+ * Both times the next grant has to pass it. */
+static int manage(pm_test_ctx *ctx) {
+  if (hear(ctx, 1) != 0 || tell(ctx, 2) != 0 || step_until(ctx, 2) != 0) return 1;
+  if (tell(ctx, 1) != 0 || step_for(ctx, SEEN_LEASES) != 0 || hear(ctx, 1) != 0) return 1;
+  return tell(ctx, 2) != 0 || step_until(ctx, 2) != 0 || tell(ctx, 1) != 0;
+}
+
+static int give_up(pm_test_ctx *ctx) {
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn == 1 && hear(ctx, 0) != 0) return 1;
+    const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
+    PM_EXPECT(ctx, rc == -ETIMEDOUT, "acquire: %d %s", rc, pm_error_text());
+    if (tell(ctx, 0) != 0) return 1;
+  }
+  return hear(ctx, 0); /* to close the pool rings the doorbell as well */
+}
+
+static int be_granted(pm_test_ctx *ctx) {
+  if (hear(ctx, 0) != 0) return 1;
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  if (tell(ctx, 0) != 0 || hear(ctx, 0) != 0) return 1;
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  return tell(ctx, 0);
+}
+
+static int withdraw_worker(pm_test_ctx *ctx) {
+  if (ctx->nodes < 3 || ctx->node > 2) return 0;
+  return ctx->node == 0 ? manage(ctx) : ctx->node == 1 ? give_up(ctx) : be_granted(ctx);
+}
+
+const pm_test pm_test_lock_withdraw = {.name = "lock_withdraw",
+                                       .about = "a waiter gives up, and the manager grants nothing to it any more",
+                                       .format = {.lease_ns = LEASE_NS, .index_slots = 64, .lock_tier = PM_LOCK_SLOTS},
+                                       .nodes_max = 3,
+                                       .no_manager = 1,
+                                       .worker = withdraw_worker};
