@@ -10,18 +10,23 @@
 #include "../src/layout.h"
 #include "tests.h"
 
+static unsigned char *map_raw(pm_test_ctx *ctx) {
+  const int fd = open(ctx->path, O_RDWR);
+  if (fd < 0) return NULL;
+  unsigned char *p = mmap(NULL, PM_TEST_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  return p == MAP_FAILED ? NULL : p;
+}
+
 /* Change the superblock behind the library's back. */
 static int overwrite(pm_test_ctx *ctx, size_t at, uint64_t value) {
-  const int fd = open(ctx->path, O_RDWR);
-  PM_EXPECT(ctx, fd >= 0, "open: %d", errno);
-  unsigned char *p = mmap(NULL, PM_TEST_POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  PM_EXPECT(ctx, p != MAP_FAILED, "mmap: %d", errno);
+  unsigned char *p = map_raw(ctx);
+  PM_EXPECT(ctx, p != NULL, "mmap: %d", errno);
   pm_acquire(p + at, sizeof value);
   *(uint64_t *)(void *)(p + at) = value;
   pm_publish(p + at, sizeof value);
   pm_sync();
   munmap(p, PM_TEST_POOL_BYTES);
-  close(fd);
   return 0;
 }
 
@@ -108,6 +113,17 @@ const pm_test pm_test_pool_refuse = {.name = "pool_refuse",
                                      .bare = 1,
                                      .setup = setup};
 
+/* A program that knows nothing of pools leaves a word in every line that format will clear. */
+#define FOREIGN_BYTES (512u << 10)
+
+static int leave_foreign(pm_test_ctx *ctx) {
+  unsigned char *p = map_raw(ctx);
+  PM_EXPECT(ctx, p != NULL, "mmap: %d", errno);
+  for (uint32_t at = 0; at < FOREIGN_BYTES; at += PM_LINE) *(uint64_t *)(void *)(p + at) = UINT64_MAX;
+  munmap(p, PM_TEST_POOL_BYTES);
+  return 0;
+}
+
 /* A block that was left dirty becomes metadata when the pool is formatted with a larger index; all of it must read as empty. */
 #define DIRTY_BYTES 4096u
 
@@ -136,7 +152,7 @@ static int reformat_setup(pm_test_ctx *ctx) {
   pm_pool *pool;
   pm_test_manager manager;
   pm_index_info info;
-  if (leave_dirty(ctx) != 0) return 1;
+  if (leave_foreign(ctx) != 0 || leave_dirty(ctx) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
   PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &pool));
   pm_test_manager_start(&manager, pool);
@@ -157,3 +173,52 @@ const pm_test pm_test_pool_reformat = {.name = "pool_reformat",
                                        .nodes_max = 1,
                                        .bare = 1,
                                        .setup = reformat_setup};
+
+/* Node 1 has read the first line before there was a pool. It hears that the pool is formatted through lines that lie outside of
+ * the metadata, and opens it at the first attempt. */
+#define FORMAT_NODES 2u
+
+static uint64_t *flag_of(unsigned char *raw, uint32_t node) {
+  return (uint64_t *)(void *)(raw + PM_TEST_POOL_BYTES - (node + 1) * PM_LINE);
+}
+
+static void raise_flag(unsigned char *raw, uint32_t node) {
+  __atomic_store_n(flag_of(raw, node), 1, __ATOMIC_RELEASE);
+  pm_publish(flag_of(raw, node), PM_LINE);
+}
+
+static void wait_for_flag(unsigned char *raw, uint32_t node) {
+  do {
+    pm_relax();
+    pm_acquire(flag_of(raw, node), PM_LINE);
+  } while (__atomic_load_n(flag_of(raw, node), __ATOMIC_ACQUIRE) == 0);
+}
+
+static int early_worker(pm_test_ctx *ctx) {
+  const pm_format_options format = {.pool_bytes = PM_TEST_POOL_BYTES, .nodes = FORMAT_NODES, .index_slots = 16};
+  const pm_open_options options = {.node = ctx->node};
+  pm_pool *pool;
+  if (ctx->nodes < FORMAT_NODES) return 0;
+  unsigned char *raw = map_raw(ctx);
+  PM_EXPECT(ctx, raw != NULL, "mmap: %d", errno);
+  if (ctx->node == 0) {
+    wait_for_flag(raw, 1);
+    PM_EXPECT_OK(ctx, pm_format(ctx->path, &format));
+    raise_flag(raw, 0);
+  } else {
+    const uint64_t magic = ((const pmi_superblock *)(const void *)raw)->magic;
+    PM_EXPECT(ctx, magic != PMI_MAGIC, "a pool is there already");
+    raise_flag(raw, 1);
+    wait_for_flag(raw, 0);
+    PM_EXPECT_OK(ctx, pm_open(ctx->path, &options, &pool));
+    PM_EXPECT_OK(ctx, pm_close(pool));
+  }
+  munmap(raw, PM_TEST_POOL_BYTES);
+  return 0;
+}
+
+const pm_test pm_test_pool_early = {.name = "pool_early",
+                                    .about = "who looked at the memory before it was formatted opens the pool at once",
+                                    .nodes_max = FORMAT_NODES,
+                                    .bare = 1,
+                                    .worker = early_worker};
