@@ -60,3 +60,47 @@ const pm_test pm_test_object_store = {.name = "object_store",
                                       .setup = setup,
                                       .worker = worker,
                                       .check = check};
+
+/* The threads of all nodes replace one entry over and over. Each put has an offset of its own, and a generation. */
+#define CHURN_ROUNDS 6u
+#define GENERATIONS_MAX 4096u
+
+static uint64_t offset_of[GENERATIONS_MAX]; /* as whoever looked first saw it; DRAM */
+
+static int churn_setup(pm_test_ctx *ctx) {
+  (void)ctx;
+  for (uint32_t i = 0; i < GENERATIONS_MAX; ++i) __atomic_store_n(&offset_of[i], 0, __ATOMIC_RELAXED);
+  return 0;
+}
+
+static int note_generation(pm_test_ctx *ctx, uint32_t generation, uint64_t offset) {
+  PM_EXPECT(ctx, generation < GENERATIONS_MAX, "generation %u after few puts", generation);
+  const uint64_t before = __atomic_load_n(&offset_of[generation], __ATOMIC_ACQUIRE);
+  PM_EXPECT(ctx, before == 0 || before == offset, "generation %u: offset 0x%llx and 0x%llx", generation,
+            (unsigned long long)before, (unsigned long long)offset);
+  __atomic_store_n(&offset_of[generation], offset, __ATOMIC_RELEASE);
+  return 0;
+}
+
+static int churn_worker(pm_test_ctx *ctx) {
+  for (uint64_t round = 1; round <= (uint64_t)CHURN_ROUNDS * ctx->scale; ++round) {
+    const uint64_t mine = ((uint64_t)ctx->node * ctx->threads + ctx->thread + 1) << 32 | round;
+    uint64_t offset;
+    uint32_t generation;
+    const int gone = pm_destroy(ctx->pool, "churn", 5);
+    PM_EXPECT(ctx, gone == 0 || gone == -ENOENT, "destroy: %d %s", gone, pm_error_text());
+    const int put = pm_put(ctx->pool, "churn", 5, mine);
+    PM_EXPECT(ctx, put == 0 || put == -EEXIST, "put: %d %s", put, pm_error_text());
+    const int got = pm_get(ctx->pool, "churn", 5, &offset, &generation);
+    PM_EXPECT(ctx, got == 0 || got == -ENOENT, "get: %d %s", got, pm_error_text());
+    if (got == 0 && note_generation(ctx, generation, offset) != 0) return 1;
+  }
+  return 0;
+}
+
+const pm_test pm_test_object_churn = {.name = "object_churn",
+                                      .about = "one entry that all threads of all nodes replace",
+                                      .format = {.objects = 16, .index_slots = 64},
+                                      .threads = 2,
+                                      .setup = churn_setup,
+                                      .worker = churn_worker};
