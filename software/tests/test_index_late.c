@@ -1,6 +1,6 @@
 /*
- * A commit that comes too late: its node was taken for dead meanwhile. It is refused whether the reservation was given away
- * already, which the bucket tells, or is about to be, which the lease tells.
+ * A commit that comes too late: its node was taken for dead meanwhile. It is refused whether the reservation was given
+ * away already, which the bucket tells, or is about to be, which the lease tells.
  */
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /*
- * What the index has told at the return of a call: a committed block is there for whoever hears of it by a flag of the user's
- * own, and the pins of a node that died are gone for every node, not only for the one that repaired.
+ * What the index has told at the return of a call: a committed block is there for whoever hears of it by a flag of the
+ * user's own, and the pins of a node that died are gone for every node, not only for the one that repaired.
  */
 #include <errno.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /*
- * Waiting for a lock for many leases: who waits keeps his patience as long as some lock manager steps, whichever node it runs
- * on, and what a waiter that gave up had asked for is withdrawn.
+ * Waiting for a lock for many leases: who waits keeps his patience as long as some lock manager steps, whichever node it
+ * runs on, hears of a holder that died, and withdraws what it has asked for when it gives up.
  */
 #include <errno.h>
 #include <time.h>
@@ -56,8 +56,11 @@ static int patience_worker(pm_test_ctx *ctx) {
   if (ctx->node == 1) {
     for (int turn = 0; turn < (last > 1 ? 2 : 1); ++turn) {
       if (hear(ctx, 0) != 0) return 1;
+      if (turn == 0) PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* a lease, which has to outlive the wait */
       PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
       PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+      const int stop = 1;
+      if (turn == 0) PM_EXPECT_OK(ctx, pm_manager_run(ctx->pool, &stop)); /* the lease ends */
       if (tell(ctx, 0) != 0) return 1;
     }
     return 0;
@@ -77,11 +80,43 @@ static int patience_worker(pm_test_ctx *ctx) {
   return failed;
 }
 
-const pm_test pm_test_lock_patience = {.name = "lock_patience",
-                                       .about = "who waits for long waits on while a lock manager steps on any node",
-                                       .format = {.lease_ns = LEASE_NS, .index_slots = 64},
-                                       .no_manager = 1,
-                                       .worker = patience_worker};
+#define PATIENCE_TEST(id, tier)                                                                                \
+  const pm_test pm_test_##id = {.name = #id,                                                                   \
+                                .about = "who waits for long waits on while a lock manager steps on any node", \
+                                .format = {.lease_ns = LEASE_NS, .index_slots = 64, .lock_tier = (tier)},      \
+                                .no_manager = 1,                                                               \
+                                .worker = patience_worker}
+PATIENCE_TEST(lock_patience, PM_LOCK_QUEUE);
+PATIENCE_TEST(lock_patience_slots, PM_LOCK_SLOTS);
+
+/* Node 1 dies with the lock while node 2 waits for it, on another host than the lock manager. */
+static int inherit_worker(pm_test_ctx *ctx) {
+  if (ctx->nodes < 3 || ctx->node == 0 || ctx->node > 2) return 0;
+  if (ctx->node == 1) {
+    PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
+    PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+    if (tell(ctx, 2) != 0 || hear(ctx, 2) != 0) return 1; /* who waits for a signal does not beat */
+    const int released = pm_lock_release(ctx->pool, LOCK);
+    PM_EXPECT(ctx, released == -ESTALE, "release after the lease: %d", released);
+    return 0; /* the harness closes the handle that is fenced off */
+  }
+  if (hear(ctx, 1) != 0) return 1;
+  const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
+  PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire: %d %s", rc, rc < 0 ? pm_error_text() : "");
+  PM_EXPECT_OK(ctx, pm_lock_consistent(ctx->pool, LOCK));
+  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  return tell(ctx, 1);
+}
+
+#define INHERIT_TEST(id, tier)                                                                            \
+  const pm_test pm_test_##id = {.name = #id,                                                              \
+                                .about = "a waiter is told that the holder has died",                     \
+                                .format = {.lease_ns = LEASE_NS, .index_slots = 64, .lock_tier = (tier)}, \
+                                .nodes_max = 3,                                                           \
+                                .worker = inherit_worker}
+INHERIT_TEST(lock_inherit, PM_LOCK_QUEUE);
+INHERIT_TEST(lock_inherit_slots, PM_LOCK_SLOTS);
+INHERIT_TEST(lock_inherit_bakery, PM_LOCK_BAKERY);
 
 /* Steps the lock manager by hand until the node has something to say. */
 static int step_until(pm_test_ctx *ctx, uint32_t node) {
@@ -104,8 +139,8 @@ static int step_for(pm_test_ctx *ctx, uint64_t leases) {
   return 0;
 }
 
-/* Node 1 gives up before anybody manages, and once more behind node 2 when the manager, which has seen its wish, stands still.
- * Both times the next grant has to pass it. */
+/* Node 1 gives up before anybody manages, and once more behind node 2 when the manager, which has seen its wish, stands
+ * still. Both times the next grant has to pass it. */
 static int manage(pm_test_ctx *ctx) {
   if (hear(ctx, 1) != 0 || tell(ctx, 2) != 0 || step_until(ctx, 2) != 0) return 1;
   if (tell(ctx, 1) != 0 || step_for(ctx, SEEN_LEASES) != 0 || hear(ctx, 1) != 0) return 1;
