@@ -15,7 +15,9 @@
  *            lock over moves one line out and one line in, whatever the number of nodes.
  *
  * A node may leave without having held the lock: it withdraws, or it is dead and the manager clears its number. Then the
- * turn in its word is another one, and whoever waited for it looks again at all.
+ * turn in its word is another one, and whoever waited for it looks again at all. So does whoever sees turns that have changed
+ * since its last look, before it takes the lock: the state of the lock, where the manager notes a death before it clears the
+ * number, may have come to the cache before the line did.
  *
  * The line also says what its node knew when it released the lock: how many tenures there have been, so that the next holder
  * sees who was the last, and what of the dead is repaired.
@@ -162,16 +164,29 @@ static uint32_t predecessor(const pm_pool *pool, const view *v, uint64_t number)
   return last;
 }
 
+/* Changes with every node that has left without the lock; turns only rise. */
+static uint64_t sum_of_turns(const pm_pool *pool, const view *v) {
+  uint64_t sum = 0;
+  for (uint32_t node = 0; node < pool->params.nodes; ++node) sum += turn_of(v->word[node]);
+  return sum;
+}
+
+/* `v` is the view from the doorway at first. */
 static int wait_queue(pm_pool *pool, uint32_t lock, uint64_t number, view *v) {
   pmi_patience patience = {0};
   int rc = 0;
   for (;;) {
+    const uint64_t turns = sum_of_turns(pool, v);
     look(pool, lock, v);
     for (uint32_t node = 0; rc == 0 && node < pool->params.nodes; ++node) {
       if (node != pool->node) rc = wait_for_choice(pool, lock, node, v, &patience);
     }
     const uint32_t before = predecessor(pool, v, number);
-    if (rc < 0 || before == PMI_NOBODY) return rc;
+    if (rc < 0) return rc;
+    if (before == PMI_NOBODY) {
+      if (sum_of_turns(pool, v) == turns || PM_MUTANT_ON(queue_old_news)) return rc;
+      continue;
+    }
     const uint64_t seen = v->word[before];
     while (rc == 0 && v->word[before] == seen) rc = poll(pool, lock, before, v, &patience);
     if (rc < 0 || turn_of(v->word[before]) == turn_of(seen) || PM_MUTANT_ON(queue_no_second_look)) return rc;

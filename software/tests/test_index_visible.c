@@ -72,11 +72,12 @@ static int flag_worker(pm_test_ctx *ctx) {
   return 0;
 }
 
-const pm_test pm_test_index_flag = {.name = "index_flag",
-                                    .about = "a block is there for whoever sees a flag that was raised after its commit",
-                                    .format = {.index_slots = SLOTS, .block_bytes = BLOCK_BYTES},
-                                    .setup = flag_setup,
-                                    .worker = flag_worker};
+const pm_test pm_test_index_flag = {
+    .name = "index_flag",
+    .about = "a block is there for whoever sees a flag that was raised after its commit",
+    .format = {.index_slots = SLOTS, .block_bytes = BLOCK_BYTES},
+    .setup = flag_setup,
+    .worker = flag_worker};
 
 /* In the first, a middle and the last line of the pins of a node. */
 static const pm_digest pinned[] = {{.lo = 0, .hi = 9}, {.lo = 20, .hi = 9}, {.lo = SLOTS - 1, .hi = 9}};

@@ -88,10 +88,9 @@ static int worker(pm_test_ctx *ctx) {
   return ctx->node == 0 ? lead_twice(ctx) : ctx->node == 1 ? lead_between(ctx) : die(ctx);
 }
 
-const pm_test pm_test_lease_return = {
-    .name = "lease_return",
-    .about = "who leads again knows what the manager in between has done",
-    .format = {.lease_ns = LEASE_NS, .index_slots = 16, .lock_tier = PM_LOCK_SLOTS},
-    .nodes_max = 3,
-    .no_manager = 1,
-    .worker = worker};
+const pm_test pm_test_lease_return = {.name = "lease_return",
+                                      .about = "who leads again knows what the manager in between has done",
+                                      .format = {.lease_ns = LEASE_NS, .index_slots = 16, .lock_tier = PM_LOCK_SLOTS},
+                                      .nodes_max = 3,
+                                      .no_manager = 1,
+                                      .worker = worker};

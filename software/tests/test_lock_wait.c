@@ -15,6 +15,8 @@
 #define HELD_LEASES 9u /* longer than anybody waits for a lock manager */
 #define SEEN_LEASES 2u /* of a manager that steps: it has seen every request that was made before */
 #define LOCK 5u
+#define INHERITED 40u
+#define LEAP 3u /* locks that node 2 leaves out at most, and one */
 
 static uint64_t now_ns(void) {
   struct timespec now;
@@ -89,31 +91,36 @@ static int patience_worker(pm_test_ctx *ctx) {
 PATIENCE_TEST(lock_patience, PM_LOCK_QUEUE);
 PATIENCE_TEST(lock_patience_slots, PM_LOCK_SLOTS);
 
-/* Node 1 dies with the lock while node 2 waits for it, on another host than the lock manager. */
+/* Node 1 dies with a row of locks while node 2, on another host than the lock manager, waits for the first of them. Node 2
+ * comes to each further one about when the manager buries its holder. */
 static int inherit_worker(pm_test_ctx *ctx) {
   if (ctx->nodes < 3 || ctx->node == 0 || ctx->node > 2) return 0;
   if (ctx->node == 1) {
     PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
-    PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
+    for (uint32_t lock = LOCK; lock < LOCK + INHERITED; ++lock)
+      PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, lock, NULL));
     if (tell(ctx, 2) != 0 || hear(ctx, 2) != 0) return 1; /* who waits for a signal does not beat */
     const int released = pm_lock_release(ctx->pool, LOCK);
     PM_EXPECT(ctx, released == -ESTALE, "release after the lease: %d", released);
     return 0; /* the harness closes the handle that is fenced off */
   }
   if (hear(ctx, 1) != 0) return 1;
-  const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
-  PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire: %d %s", rc, rc < 0 ? pm_error_text() : "");
-  PM_EXPECT_OK(ctx, pm_lock_consistent(ctx->pool, LOCK));
-  PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
+  for (uint32_t lock = LOCK; lock < LOCK + INHERITED; lock += 1 + (uint32_t)(pm_test_random(&ctx->seed) % LEAP)) {
+    const int rc = pm_lock_acquire(ctx->pool, lock, NULL);
+    PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire %u: %d %s", lock, rc, rc < 0 ? pm_error_text() : "");
+    PM_EXPECT_OK(ctx, pm_lock_consistent(ctx->pool, lock));
+    PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, lock));
+  }
   return tell(ctx, 1);
 }
 
-#define INHERIT_TEST(id, tier)                                                                            \
-  const pm_test pm_test_##id = {.name = #id,                                                              \
-                                .about = "a waiter is told that the holder has died",                     \
-                                .format = {.lease_ns = LEASE_NS, .index_slots = 64, .lock_tier = (tier)}, \
-                                .nodes_max = 3,                                                           \
-                                .worker = inherit_worker}
+#define INHERIT_TEST(id, tier)                                                                             \
+  const pm_test pm_test_##id = {                                                                           \
+      .name = #id,                                                                                         \
+      .about = "a waiter is told that the holder has died",                                                \
+      .format = {.lease_ns = LEASE_NS, .index_slots = 64, .lock_tier = (tier), .locks = LOCK + INHERITED}, \
+      .nodes_max = 3,                                                                                      \
+      .worker = inherit_worker}
 INHERIT_TEST(lock_inherit, PM_LOCK_QUEUE);
 INHERIT_TEST(lock_inherit_slots, PM_LOCK_SLOTS);
 INHERIT_TEST(lock_inherit_bakery, PM_LOCK_BAKERY);

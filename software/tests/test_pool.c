@@ -179,7 +179,7 @@ const pm_test pm_test_pool_reformat = {.name = "pool_reformat",
 #define FORMAT_NODES 2u
 
 static uint64_t *flag_of(unsigned char *raw, uint32_t node) {
-  return (uint64_t *)(void *)(raw + PM_TEST_POOL_BYTES - (node + 1) * PM_LINE);
+  return (uint64_t *)(void *)(raw + PM_TEST_POOL_BYTES - (size_t)(node + 1) * PM_LINE);
 }
 
 static void raise_flag(unsigned char *raw, uint32_t node) {

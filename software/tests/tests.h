@@ -15,7 +15,8 @@ extern const pm_test pm_test_lock_give_up, pm_test_lock_give_up_bakery;
 extern const pm_test pm_test_lock_patience_slots, pm_test_lock_inherit, pm_test_lock_inherit_slots;
 extern const pm_test pm_test_lock_inherit_bakery;
 extern const pm_test pm_test_lock_patience, pm_test_lock_withdraw, pm_test_flush_host;
-extern const pm_test pm_test_index_flag, pm_test_lease_pins, pm_test_pool_early, pm_test_lease_return, pm_test_index_late;
+extern const pm_test pm_test_index_flag, pm_test_lease_pins, pm_test_pool_early, pm_test_lease_return,
+    pm_test_index_late;
 extern const pm_test pm_test_alloc_exchange, pm_test_alloc_errors, pm_test_alloc_runs, pm_test_alloc_migrate;
 extern const pm_test pm_test_out_of_band, pm_test_lock_stat, pm_test_lock_stat_slots, pm_test_lock_stat_bakery,
     pm_test_index_audit;

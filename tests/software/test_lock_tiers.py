@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
-from lib_support import build
+from lib_support import build, first_fault, run_functional
 
 from prismem.cli.bench_locks import best, fewest_lines
 from prismem.lib.emu import Policy, State
@@ -18,6 +19,7 @@ LONG = 100_000
 LONG_HOSTS = 8
 HUNT_SEEDS = 12
 RARE_SEEDS = 800  # one in some 75 shows it, and the first ends the search
+DEATH_SEEDS = 6000  # one in some 1000
 
 
 @pytest.fixture
@@ -109,6 +111,21 @@ def test_numbers_that_fall_let_two_in() -> None:
     found = next((text for text in (problem(o, Tier.QUEUE, 4) for o in runs) if text is not None), None)
     assert found is not None
     assert "two were inside" in found
+
+
+@pytest.mark.usefixtures("mutant")
+def test_a_death_noted_during_a_look_is_told() -> None:
+    """Goal: who inherits a lock hears of it even when its holder is buried while the heir looks at the lines.
+
+    The state of the lock comes to the heir's cache, the manager notes the death there and clears the holder's number,
+    and then the holder's line comes: it looks free. Turns that have changed make the heir look again.
+    """
+    build()
+    select_mutant("queue_old_news")
+    runs = (run_functional("lock_inherit", seed) for seed in range(DEATH_SEEDS))
+    found = next((first_fault(report) for state, report in runs if state is not State.DONE), None)
+    assert found is not None
+    assert re.search(r"acquire \d+: 0", found), found
 
 
 def test_fewest_lines_and_choice() -> None:
