@@ -1,9 +1,10 @@
 /*
- * What several tests need: a generator of numbers, payload that follows from a digest, DMA with the wait, a lock manager,
- * named regions.
+ * What several tests need: a generator of numbers, payload that follows from a digest, DMA with the wait, sleep,
+ * turns of nodes, a lock manager, named regions.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pm_test.h"
 
@@ -41,6 +42,23 @@ int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes
 int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes) {
   const pm_ticket ticket = pm_dma_read(pool, offset, dst, bytes);
   return ticket < 0 ? (int)ticket : pm_dma_wait(pool, ticket);
+}
+
+void pm_test_sleep(uint64_t ns) {
+  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+  nanosleep(&time, NULL);
+}
+
+int pm_test_tell(pm_test_ctx *ctx, uint32_t node) {
+  const pm_signal signal = {.tag = 1};
+  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
+  return 0;
+}
+
+int pm_test_hear(pm_test_ctx *ctx, uint32_t node) {
+  pm_signal signal;
+  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
+  return 0;
 }
 
 static void *manager_main(void *arg) {

@@ -79,6 +79,11 @@ long pm_test_payload_check(pm_digest digest, const void *from, size_t bytes);
 /** Write `src` to the pool by DMA and wait; the same for reading. */
 int pm_test_dma_in(pm_pool *pool, uint64_t offset, const void *src, size_t bytes);
 int pm_test_dma_out(pm_pool *pool, uint64_t offset, void *dst, size_t bytes);
+/** Sleep for so long; in simulations it is simulated time. */
+void pm_test_sleep(uint64_t ns);
+/** It is the other node's turn, and the wait for one's own; 0 passes. */
+int pm_test_tell(pm_test_ctx *ctx, uint32_t node);
+int pm_test_hear(pm_test_ctx *ctx, uint32_t node);
 /** A lock manager on a thread of its own. */
 typedef struct pm_test_manager {
   pm_pool *pool;

@@ -22,37 +22,25 @@ static int expect_all(pm_test_ctx *ctx, uint64_t value) {
   return 0;
 }
 
-static int send_turn(pm_test_ctx *ctx, uint32_t node) {
-  const pm_signal signal = {.tag = 1};
-  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
-static int take_turn(pm_test_ctx *ctx, uint32_t node) {
-  pm_signal signal;
-  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
 /* Node 0 publishes nothing and acquires nothing by itself. */
 static int flush(pm_test_ctx *ctx) {
-  if (take_turn(ctx, 1) != 0) return 1;
+  if (pm_test_hear(ctx, 1) != 0) return 1;
   for (uint32_t i = 0; i < PLACES; ++i) *word_at(ctx, i) = 100 + i;
   PM_EXPECT_OK(ctx, pm_flush_host(ctx->path));
-  if (expect_all(ctx, 100) != 0 || send_turn(ctx, 1) != 0 || take_turn(ctx, 1) != 0) return 1;
+  if (expect_all(ctx, 100) != 0 || pm_test_tell(ctx, 1) != 0 || pm_test_hear(ctx, 1) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_flush_host(ctx->path));
   return expect_all(ctx, 200);
 }
 
 static int use(pm_test_ctx *ctx) {
-  if (send_turn(ctx, 0) != 0 || take_turn(ctx, 0) != 0) return 1;
+  if (pm_test_tell(ctx, 0) != 0 || pm_test_hear(ctx, 0) != 0) return 1;
   for (uint32_t i = 0; i < PLACES; ++i) pm_acquire(word_at(ctx, i), sizeof(uint64_t));
   if (expect_all(ctx, 100) != 0) return 1;
   for (uint32_t i = 0; i < PLACES; ++i) {
     *word_at(ctx, i) = 200 + i;
     pm_publish(word_at(ctx, i), sizeof(uint64_t));
   }
-  return send_turn(ctx, 0);
+  return pm_test_tell(ctx, 0);
 }
 
 static int worker(pm_test_ctx *ctx) {

@@ -83,18 +83,6 @@ const pm_test pm_test_index_flag = {
 static const pm_digest pinned[] = {{.lo = 0, .hi = 9}, {.lo = 20, .hi = 9}, {.lo = SLOTS - 1, .hi = 9}};
 #define PINNED ((uint32_t)(sizeof pinned / sizeof pinned[0]))
 
-static int send_turn(pm_test_ctx *ctx, uint32_t node) {
-  const pm_signal signal = {.tag = 1};
-  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
-static int take_turn(pm_test_ctx *ctx, uint32_t node) {
-  pm_signal signal;
-  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
 /* Node 0, whose manager leads. */
 static int bury(pm_test_ctx *ctx) {
   for (uint32_t i = 0; i < PINNED; ++i) {
@@ -102,20 +90,20 @@ static int bury(pm_test_ctx *ctx) {
     const pm_ref ref = {.slot = pinned[i].lo, .state = PM_REF_HIT};
     PM_EXPECT_OK(ctx, pm_index_release(ctx->pool, 1, &ref, 1));
   }
-  if (send_turn(ctx, 1) != 0 || take_turn(ctx, 1) != 0) return 1;
+  if (pm_test_tell(ctx, 1) != 0 || pm_test_hear(ctx, 1) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_recover(ctx->pool, 1));
-  return send_turn(ctx, 2);
+  return pm_test_tell(ctx, 2);
 }
 
 static int die_with_pins(pm_test_ctx *ctx) {
   const uint64_t ns = (uint64_t)LEASE_NS * SLEEP_LEASES;
   const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
   pm_ref ref;
-  if (take_turn(ctx, 0) != 0) return 1;
+  if (pm_test_hear(ctx, 0) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
   for (uint32_t i = 0; i < PINNED; ++i)
     PM_EXPECT(ctx, pm_index_lookup(ctx->pool, 2, &pinned[i], 1, &ref) == 1, "block %u is not there", i);
-  if (send_turn(ctx, 0) != 0) return 1;
+  if (pm_test_tell(ctx, 0) != 0) return 1;
   nanosleep(&time, NULL);
   const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
   PM_EXPECT(ctx, rc == -ESTALE, "acquire after the lease: %d", rc);
@@ -126,7 +114,7 @@ static int pins_worker(pm_test_ctx *ctx) {
   if (ctx->nodes < 3 || ctx->node > 2) return 0;
   if (ctx->node == 0) return bury(ctx);
   if (ctx->node == 1) return die_with_pins(ctx);
-  if (take_turn(ctx, 0) != 0) return 1;
+  if (pm_test_hear(ctx, 0) != 0) return 1;
   const int evicted = pm_index_evict(ctx->pool, PINNED);
   PM_EXPECT(ctx, evicted == (int)PINNED, "%d blocks could be evicted", evicted);
   return 0;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tests.h"
 
@@ -18,9 +17,7 @@
 #define LOCK 5u
 
 static void sleep_leases(uint32_t quarters) {
-  const uint64_t ns = (uint64_t)LEASE_NS / 4 * quarters;
-  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-  nanosleep(&time, NULL);
+  pm_test_sleep((uint64_t)LEASE_NS / 4 * quarters);
 }
 
 /* Node 0, whose manager leads: the lock comes with the news of the death, and the id is free afterwards. */

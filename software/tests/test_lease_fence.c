@@ -3,7 +3,6 @@
  * it reaches the pool.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "tests.h"
 
@@ -64,9 +63,7 @@ static int insert(pm_test_ctx *ctx, pm_pool *pool, pm_digest digest) {
 }
 
 static void sleep_quarters(uint32_t quarters) {
-  const uint64_t ns = (uint64_t)LEASE_NS / 4 * quarters;
-  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-  nanosleep(&time, NULL);
+  pm_test_sleep((uint64_t)LEASE_NS / 4 * quarters);
 }
 
 /* Node 0, whose manager leads: buries node 1 as often as it dies, but repairs nothing before that one has woken up, so that

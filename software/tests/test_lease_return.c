@@ -15,18 +15,6 @@
 #define OTHER_LOCK 6u
 #define DEAD_NODE 2u
 
-static int tell(pm_test_ctx *ctx, uint32_t node) {
-  const pm_signal signal = {.tag = 1};
-  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
-static int hear(pm_test_ctx *ctx, uint32_t node) {
-  pm_signal signal;
-  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
 /* With PM_LOCK_SLOTS this node's manager leads when the lock has come. */
 static int lead(pm_test_ctx *ctx, pm_test_manager *manager) {
   pm_test_manager_start(manager, ctx->pool);
@@ -46,7 +34,7 @@ static int lead_twice(pm_test_ctx *ctx) {
   pm_test_manager manager;
   if (lead(ctx, &manager) != 0) return 1;
   pm_test_manager_stop(&manager);
-  if (tell(ctx, 1) != 0 || hear(ctx, 1) != 0) return 1;
+  if (pm_test_tell(ctx, 1) != 0 || pm_test_hear(ctx, 1) != 0) return 1;
   pm_test_manager_start(&manager, ctx->pool);
   const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
   PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire: %d %s", rc, pm_error_text());
@@ -55,29 +43,31 @@ static int lead_twice(pm_test_ctx *ctx) {
   PM_EXPECT_OK(ctx, pm_recover(ctx->pool, DEAD_NODE));
   if (expect_state(ctx, PM_NODE_VACANT) != 0) return 1;
   pm_test_manager_stop(&manager);
-  return tell(ctx, 1);
+  return pm_test_tell(ctx, 1);
 }
 
 /* Node 1 leads while node 2 dies, and once more after the repair. */
 static int lead_between(pm_test_ctx *ctx) {
   pm_test_manager manager;
-  if (hear(ctx, 0) != 0 || lead(ctx, &manager) != 0 || tell(ctx, DEAD_NODE) != 0 || hear(ctx, DEAD_NODE) != 0) return 1;
+  if (pm_test_hear(ctx, 0) != 0 || lead(ctx, &manager) != 0 || pm_test_tell(ctx, DEAD_NODE) != 0 ||
+      pm_test_hear(ctx, DEAD_NODE) != 0)
+    return 1;
   while (pm_node_state(ctx->pool, DEAD_NODE) != PM_NODE_DEAD) pm_relax();
   pm_test_manager_stop(&manager);
-  if (tell(ctx, 0) != 0 || hear(ctx, 0) != 0) return 1;
+  if (pm_test_tell(ctx, 0) != 0 || pm_test_hear(ctx, 0) != 0) return 1;
   if (lead(ctx, &manager) != 0 || expect_state(ctx, PM_NODE_VACANT) != 0) return 1;
   const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
   PM_EXPECT(ctx, rc == 0, "all is repaired, but acquire says %d", rc);
   PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
   pm_test_manager_stop(&manager);
-  return tell(ctx, DEAD_NODE);
+  return pm_test_tell(ctx, DEAD_NODE);
 }
 
 static int die(pm_test_ctx *ctx) {
-  if (hear(ctx, 1) != 0) return 1;
+  if (pm_test_hear(ctx, 1) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
   PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
-  if (tell(ctx, 1) != 0 || hear(ctx, 1) != 0) return 1; /* who waits for a signal does not beat */
+  if (pm_test_tell(ctx, 1) != 0 || pm_test_hear(ctx, 1) != 0) return 1; /* who waits for a signal does not beat */
   const int rc = pm_lock_release(ctx->pool, LOCK);
   PM_EXPECT(ctx, rc == -ESTALE, "release after the lease: %d", rc);
   return 0; /* the harness closes the handle that is fenced off */

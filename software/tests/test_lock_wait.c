@@ -25,30 +25,16 @@ static uint64_t now_ns(void) {
 }
 
 static void sleep_leases(uint64_t leases) {
-  const uint64_t ns = leases * LEASE_NS;
-  const struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-  nanosleep(&time, NULL);
-}
-
-static int tell(pm_test_ctx *ctx, uint32_t node) {
-  const pm_signal signal = {.tag = 1};
-  PM_EXPECT_OK(ctx, pm_send(ctx->pool, node, 0, &signal));
-  return 0;
-}
-
-static int hear(pm_test_ctx *ctx, uint32_t node) {
-  pm_signal signal;
-  PM_EXPECT_OK(ctx, pm_receive(ctx->pool, node, 0, &signal));
-  return 0;
+  pm_test_sleep(leases * LEASE_NS);
 }
 
 /* Node 0 holds the lock for long. */
 static int hold_long(pm_test_ctx *ctx) {
   PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
-  if (tell(ctx, 1) != 0) return 1;
+  if (pm_test_tell(ctx, 1) != 0) return 1;
   sleep_leases(HELD_LEASES);
   PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
-  return hear(ctx, 1);
+  return pm_test_hear(ctx, 1);
 }
 
 static int patience_worker(pm_test_ctx *ctx) {
@@ -57,13 +43,13 @@ static int patience_worker(pm_test_ctx *ctx) {
   if (ctx->nodes < 2) return 0;
   if (ctx->node == 1) {
     for (int turn = 0; turn < (last > 1 ? 2 : 1); ++turn) {
-      if (hear(ctx, 0) != 0) return 1;
+      if (pm_test_hear(ctx, 0) != 0) return 1;
       if (turn == 0) PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* a lease, which has to outlive the wait */
       PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
       PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
       const int stop = 1;
       if (turn == 0) PM_EXPECT_OK(ctx, pm_manager_run(ctx->pool, &stop)); /* the lease ends */
-      if (tell(ctx, 0) != 0) return 1;
+      if (pm_test_tell(ctx, 0) != 0) return 1;
     }
     return 0;
   }
@@ -72,12 +58,12 @@ static int patience_worker(pm_test_ctx *ctx) {
     const int failed = hold_long(ctx);
     pm_test_manager_stop(&manager);
     if (failed || last == 1) return failed;
-    return tell(ctx, last) != 0 || hold_long(ctx) != 0 || tell(ctx, last) != 0;
+    return pm_test_tell(ctx, last) != 0 || hold_long(ctx) != 0 || pm_test_tell(ctx, last) != 0;
   }
   if (ctx->node != last) return 0;
-  if (hear(ctx, 0) != 0) return 1;
+  if (pm_test_hear(ctx, 0) != 0) return 1;
   pm_test_manager_start(&manager, ctx->pool);
-  const int failed = hear(ctx, 0);
+  const int failed = pm_test_hear(ctx, 0);
   pm_test_manager_stop(&manager);
   return failed;
 }
@@ -99,19 +85,19 @@ static int inherit_worker(pm_test_ctx *ctx) {
     PM_EXPECT_OK(ctx, pm_manager_step(ctx->pool)); /* begins the lease */
     for (uint32_t lock = LOCK; lock < LOCK + INHERITED; ++lock)
       PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, lock, NULL));
-    if (tell(ctx, 2) != 0 || hear(ctx, 2) != 0) return 1; /* who waits for a signal does not beat */
+    if (pm_test_tell(ctx, 2) != 0 || pm_test_hear(ctx, 2) != 0) return 1; /* who waits for a signal does not beat */
     const int released = pm_lock_release(ctx->pool, LOCK);
     PM_EXPECT(ctx, released == -ESTALE, "release after the lease: %d", released);
     return 0; /* the harness closes the handle that is fenced off */
   }
-  if (hear(ctx, 1) != 0) return 1;
+  if (pm_test_hear(ctx, 1) != 0) return 1;
   for (uint32_t lock = LOCK; lock < LOCK + INHERITED; lock += 1 + (uint32_t)(pm_test_random(&ctx->seed) % LEAP)) {
     const int rc = pm_lock_acquire(ctx->pool, lock, NULL);
     PM_EXPECT(ctx, rc == PM_LOCK_OWNER_DIED, "acquire %u: %d %s", lock, rc, rc < 0 ? pm_error_text() : "");
     PM_EXPECT_OK(ctx, pm_lock_consistent(ctx->pool, lock));
     PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, lock));
   }
-  return tell(ctx, 1);
+  return pm_test_tell(ctx, 1);
 }
 
 #define INHERIT_TEST(id, tier)                                                                             \
@@ -149,29 +135,29 @@ static int step_for(pm_test_ctx *ctx, uint64_t leases) {
 /* Node 1 gives up before anybody manages, and once more behind node 2 when the manager, which has seen its wish, stands
  * still. Both times the next grant has to pass it. */
 static int manage(pm_test_ctx *ctx) {
-  if (hear(ctx, 1) != 0 || tell(ctx, 2) != 0 || step_until(ctx, 2) != 0) return 1;
-  if (tell(ctx, 1) != 0 || step_for(ctx, SEEN_LEASES) != 0 || hear(ctx, 1) != 0) return 1;
-  return tell(ctx, 2) != 0 || step_until(ctx, 2) != 0 || tell(ctx, 1) != 0;
+  if (pm_test_hear(ctx, 1) != 0 || pm_test_tell(ctx, 2) != 0 || step_until(ctx, 2) != 0) return 1;
+  if (pm_test_tell(ctx, 1) != 0 || step_for(ctx, SEEN_LEASES) != 0 || pm_test_hear(ctx, 1) != 0) return 1;
+  return pm_test_tell(ctx, 2) != 0 || step_until(ctx, 2) != 0 || pm_test_tell(ctx, 1) != 0;
 }
 
 static int give_up(pm_test_ctx *ctx) {
   for (int turn = 0; turn < 2; ++turn) {
-    if (turn == 1 && hear(ctx, 0) != 0) return 1;
+    if (turn == 1 && pm_test_hear(ctx, 0) != 0) return 1;
     const int rc = pm_lock_acquire(ctx->pool, LOCK, NULL);
     PM_EXPECT(ctx, rc == -ETIMEDOUT, "acquire: %d %s", rc, pm_error_text());
-    if (tell(ctx, 0) != 0) return 1;
+    if (pm_test_tell(ctx, 0) != 0) return 1;
   }
-  return hear(ctx, 0); /* to close the pool rings the doorbell as well */
+  return pm_test_hear(ctx, 0); /* to close the pool rings the doorbell as well */
 }
 
 static int be_granted(pm_test_ctx *ctx) {
-  if (hear(ctx, 0) != 0) return 1;
+  if (pm_test_hear(ctx, 0) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
-  if (tell(ctx, 0) != 0 || hear(ctx, 0) != 0) return 1;
+  if (pm_test_tell(ctx, 0) != 0 || pm_test_hear(ctx, 0) != 0) return 1;
   PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
   PM_EXPECT_OK(ctx, pm_lock_acquire(ctx->pool, LOCK, NULL));
   PM_EXPECT_OK(ctx, pm_lock_release(ctx->pool, LOCK));
-  return tell(ctx, 0);
+  return pm_test_tell(ctx, 0);
 }
 
 static int withdraw_worker(pm_test_ctx *ctx) {
