@@ -34,6 +34,8 @@ CURES = {
     "string": "call memcpy or memset (and compile with -fno-builtin)",
     "masked": "load or store whole vectors, or their elements one by one",
     "fence": "use the _mm_mfence, _mm_sfence or _mm_lfence intrinsic",
+    "memory": "inline assembly reads or writes memory where no hook sees it; use C, intrinsics or __atomic operations",
+    "kernel": "inline assembly calls the kernel, which would reach past the caches; call the C library",
 }
 
 

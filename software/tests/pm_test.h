@@ -70,6 +70,13 @@ int pm_test_fail(const pm_test_ctx *ctx, const void *addr, const char *where, co
       return pm_test_fail((ctx), NULL, PM_TEST_HERE, "%s: %d %s", #call, rc_of_call, pm_error_text()); \
   } while (0)
 
+/** A time that is simulated on emulated hosts and real elsewhere, where others use the machine too. */
+#ifdef PRISMEM_HOOKED
+#define PM_TEST_NS(simulated, real) (simulated)
+#else
+#define PM_TEST_NS(simulated, real) (real)
+#endif
+
 /* helpers.c */
 uint64_t pm_test_random(uint64_t *state);
 /** Payload of a block: 64-bit words that follow from its digest. */

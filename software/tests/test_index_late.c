@@ -6,11 +6,7 @@
 
 #include "tests.h"
 
-#ifdef PRISMEM_HOOKED
-#define LEASE_NS 100000u /* simulated */
-#else
-#define LEASE_NS 200000000u
-#endif
+#define LEASE_NS PM_TEST_NS(100000u, 200000000u)
 #define BLOCK_BYTES 256u
 #define QUIET_ID 1u  /* has no lease; somebody asks for its death */
 #define LEASED_ID 2u /* sleeps through its lease */

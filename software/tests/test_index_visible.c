@@ -7,11 +7,7 @@
 
 #include "tests.h"
 
-#ifdef PRISMEM_HOOKED
-#define LEASE_NS 100000u /* simulated */
-#else
-#define LEASE_NS 200000000u
-#endif
+#define LEASE_NS PM_TEST_NS(100000u, 200000000u)
 #define SLEEP_LEASES 16u
 #define BLOCK_BYTES 256u
 #define SLOTS 64u

@@ -6,11 +6,7 @@
 
 #include "tests.h"
 
-#ifdef PRISMEM_HOOKED
-#define LEASE_NS 100000u /* simulated */
-#else
-#define LEASE_NS 200000000u
-#endif
+#define LEASE_NS PM_TEST_NS(100000u, 200000000u)
 #define SLEEP_LEASES 4u
 #define REOPEN_ROUNDS 100u
 #define LOCK 5u

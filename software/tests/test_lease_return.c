@@ -6,11 +6,7 @@
 
 #include "tests.h"
 
-#ifdef PRISMEM_HOOKED
-#define LEASE_NS 100000u /* simulated */
-#else
-#define LEASE_NS 200000000u
-#endif
+#define LEASE_NS PM_TEST_NS(100000u, 200000000u)
 #define LOCK 5u
 #define OTHER_LOCK 6u
 #define DEAD_NODE 2u

@@ -7,11 +7,7 @@
 
 #include "tests.h"
 
-#ifdef PRISMEM_HOOKED
-#define LEASE_NS 40000u /* simulated */
-#else
-#define LEASE_NS 100000000u
-#endif
+#define LEASE_NS PM_TEST_NS(40000u, 100000000u)
 #define HELD_LEASES 9u /* longer than anybody waits for a lock manager */
 #define SEEN_LEASES 2u /* of a manager that steps: it has seen every request that was made before */
 #define LOCK 5u

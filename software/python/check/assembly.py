@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -20,41 +19,26 @@ MEMORY = re.compile(r"(?P<segment>%[fg]s:)?(?P<offset>[\w.+@-]*)\((?P<inside>[^)
 HARMLESS = re.compile(r"^(lea[wlq]?|nop[wlq]?|prefetch(nta|t[012]))\b")
 KERNEL = re.compile(r"^(syscall|sysenter|int)\b")
 OWN_BASES = ("%rsp", "%rbp", "%rip")
-CURE = "inline assembly reads or writes memory where no hook sees it; use C, intrinsics or __atomic operations"
-CURE_KERNEL = "inline assembly calls the kernel, which would reach past the caches; call the C library"
 
 
-@dataclass(frozen=True)
-class Found:
-    """One instruction of inline assembly that cannot be followed."""
-
-    place: str
-    function: str
-    instruction: str
-    cure: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.function}: {self.instruction}: {self.cure}"
-
-
-def _cure(text: str, scanner: ModuleType) -> str | None:
-    """What to use instead; None if the instruction touches no memory that others may see."""
+def _kind(text: str, scanner: ModuleType) -> str | None:
+    """Kind of the finding, as of the scanner's; None if the instruction touches no memory that others may see."""
     kind = scanner.classify(text)
     if kind is not None:
-        return str(scanner.CURES[kind])
+        return str(kind)
     if KERNEL.match(text):
-        return CURE_KERNEL
+        return "kernel"
     if HARMLESS.match(text):
         return None
     for operand in MEMORY.finditer(text):
         base = operand["inside"].split(",")[0].strip()
         if operand["segment"] is None and base not in OWN_BASES:
-            return CURE
+            return "memory"
     return None
 
 
-def scan(assembly: Path, scanner: ModuleType) -> Iterator[Found]:
-    """Findings in the text that the compiler wrote for the assembler; `scanner` is the emulator's scan_object."""
+def scan(assembly: Path, scanner: ModuleType) -> Iterator[str]:
+    """Findings, as text, in what the compiler wrote for the assembler; `scanner` is the emulator's scan_object."""
     function, place, inside = "?", assembly.name, False
     for raw in assembly.read_text(encoding="utf-8", errors="replace").splitlines():
         if raw.startswith("#APP"):
@@ -68,5 +52,5 @@ def scan(assembly: Path, scanner: ModuleType) -> Iterator[Found]:
         elif inside:
             for text in PREFIX.sub(r"\1 ", COMMENT.sub("", raw)).split(";"):
                 instruction = " ".join(text.split())
-                if instruction and (cure := _cure(instruction, scanner)) is not None:
-                    yield Found(place, function, instruction, cure)
+                if instruction and (kind := _kind(instruction, scanner)) is not None:
+                    yield str(scanner.Finding(place, function, instruction, kind))

@@ -122,7 +122,7 @@ def check_flags(flags: list[str]) -> list[str]:
     return flags
 
 
-def _compile(source: Path, flags: list[str], folder: Path) -> tuple[Path, str, list[assembly.Found]]:
+def _compile(source: Path, flags: list[str], folder: Path) -> tuple[Path, str, list[str]]:
     """Object, warnings, and what inline assembly does in it: the compiler's text is kept for that."""
     target = folder / f"{source.stem}.{hashlib.sha256(str(source).encode()).hexdigest()[:8]}.o"
     text = target.with_suffix(".s")
@@ -203,7 +203,7 @@ def _build_in(folder: Path, sources: tuple[Path, ...], hosts: int, flags: list[s
     for target, _, assembled in built:
         if not assembled:  # else the instructions of the object are those, without their places
             findings += map(str, scanner.scan(target))
-        findings += [str(found) for found in assembled]
+        findings += assembled
         findings += _called(target, REFUSED)
     if findings:
         raise MisuseError("what the hooks cannot see would go past the check:\n" + _demangled(findings))
